@@ -1,4 +1,4 @@
-# make setup | native | sanitize | run | quick | test | coverage | check | docs | bench | bakeoff | check-wheel | release-check | torture; everything lives in .venv, made on first use.
+# make setup | native | native-coverage | sanitize | fuzz | run | quick | test | coverage | check | docs | bench | bakeoff | check-wheel | release-check | torture; everything lives in .venv, made on first use.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 RACES := $(VENV)/.races
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup native native-here stubs sanitize run quick test coverage check docs bench bakeoff torture check-wheel release-check
+.PHONY: setup native native-here native-coverage stubs sanitize run quick test coverage check docs bench bakeoff torture fuzz check-wheel release-check
 setup: $(STAMP) native
 
 $(BIN)/python:
@@ -63,13 +63,14 @@ sanitize: $(STAMP)
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		python -m pytest -q -p sanitized -p no:xdist -p no:cacheprovider --capture=sys $(KERNEL_TESTS) || exit 1; \
 	done
-KERNEL_TESTS := tests/numerics tests/test_ridge.py tests/linear tests/kernel tests/features tests/test_every_agent.py tests/experts tests/serve/model/test_optimist.py
+KERNEL_TESTS := tests/native tests/models tests/agents/linear tests/agents/kernel tests/features tests/agents/test_every_agent.py tests/agents/experts tests/service/model/test_optimist.py tests/fuzz
 
 # The kernels' types, as mypy reads them, from the compiled module itself.
 stubs: native
-	PYTHONPATH=src $(BIN)/python -m nanobind.stubgen -q -m armwise.native._baseline -r -D -O src/armwise/native
-	$(BIN)/ruff format --quiet src/armwise/native/_baseline
-	$(BIN)/ruff check --quiet --fix src/armwise/native/_baseline
+	PYTHONPATH=src $(BIN)/python -m nanobind.stubgen -q -m armwise.native._baseline -r -D -O build/stubs
+	rm build/stubs/_baseline/__init__.pyi && mv build/stubs/_baseline/*.pyi src/armwise/native/
+	$(BIN)/ruff format --quiet src/armwise/native
+	$(BIN)/ruff check --quiet --fix src/armwise/native
 
 # From a fresh clone: install and compile what the races need; where everything is installed, it is kept up to date. One
 # thread for linear algebra: a race's matrices are small, and a second one waits for them in a loop that takes a core.
@@ -130,7 +131,28 @@ release-check: setup
 	tools/release-check
 
 # Kill the decision service 200 times under load, freeze and resume each of two 50 times, restart their database, fill the
-# disk, let clocks jump; and check every promise afterwards.
+# disk, let clocks jump; then ten minutes of hang-ups, stalled readers, erasures and training under load; and check every
+# promise afterwards.
 torture: setup
-	$(BIN)/python tests/serve/torture.py --kills 200
-	$(BIN)/python tests/serve/ordeal.py --freezes 50
+	$(BIN)/python -m tests.service.torture --kills 200
+	$(BIN)/python -m tests.service.ordeal --freezes 50
+	$(BIN)/python -m tests.service.soak --seconds 600
+
+# Every reader of bytes from outside, with damaged samples, for SECONDS each; what breaks one is added to its corpus.
+SECONDS ?= 120
+fuzz: setup
+	ARMWISE_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest -q -p no:xdist tests/fuzz
+
+# Which lines of the C++ the kernels' tests run: a build for gcov, its tests, and a line for each source file.
+MEASURED := $(abspath build/measured)
+native-coverage: export PATH := $(abspath $(BIN)):$(PATH)
+native-coverage: export PYTHONPATH := $(abspath tools/sanitize):$(MEASURED)
+native-coverage: $(STAMP)
+	cmake -S . -B build/gcov -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python -DARMWISE_COVERAGE=ON >/dev/null
+	cmake --build build/gcov
+	find build/gcov -name '*.gcda' -delete
+	rm -rf $(MEASURED) && mkdir -p $(MEASURED) && cp -r src/armwise $(MEASURED)/
+	rm -f $(MEASURED)/armwise/native/_*.so
+	cmake --install build/gcov --prefix $(MEASURED) >/dev/null
+	python -m pytest -q -p no:cacheprovider -p no:xdist $(KERNEL_TESTS)
+	python tools/gcov-summary build/gcov

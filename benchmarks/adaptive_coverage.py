@@ -87,7 +87,7 @@ def main() -> None:
     made = parser(__doc__)
     made.add_argument("--runs", type=int, default=1000)
     made.add_argument("--rounds", type=int, default=1000)
-    made.add_argument("--weights", default="stable", choices=("stable", "minimal", "equal"))
+    made.add_argument("--weights", default="equal", choices=("equal", "stable", "minimal"))
     made.add_argument("--interval", default="auto")
     made.add_argument("--simulations", type=int, default=399, help="of each log, for --interval simulated")
     made.add_argument("--first", type=int, default=0, help="the first seed")

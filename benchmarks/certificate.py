@@ -22,7 +22,7 @@ from armwise.models.ridge import Ridge
 from armwise.racing.report.survey_race import survey_heats
 from armwise.racing.results.matching_bound import bound
 from armwise.theory.certificate import Rounds, certificate
-from armwise.theory.certificate.rounds import Block
+from armwise.theory.certificate.played_rounds import RoundsBlock
 
 WORLDS = {
     "Linear rewards": "linear",
@@ -75,7 +75,7 @@ def one(world: Environment, agent: Agent, T: int, seed: int) -> tuple[float, flo
         played = agent.play(block.view(agent.sees), shown)
         at = np.arange(len(block)), played.arms
         regret += float((block.expected.max(axis=1) - block.expected[at]).sum())
-        blocks.append(Block(block.view(view), played.arms, block.rewards[at]))
+        blocks.append(RoundsBlock(block.view(view), played.arms, block.rewards[at]))
     rounds = Rounds(lambda: iter(blocks), T, world.n_arms)
     return regret, certificate(rounds, delta=DELTA, test=False, **assumed).regret
 

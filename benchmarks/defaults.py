@@ -195,7 +195,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("--data is needed")
-    vw = json.loads(next(options.data.glob("vw*.json")).read_text())
+    vw = {
+        name: entry
+        for path in sorted(options.data.glob("vw*.json"))
+        for name, entry in json.loads(path.read_text()).items()
+        if "default" in entry  # a file of clicks has other losses
+    }
     names = options.sets or sorted(vw)
     settings = [options.rows, options.numbers]
     known: dict[tuple[str, str], Result] = {}

@@ -17,60 +17,18 @@ import sys
 import tempfile
 import urllib.request
 
+import numpy as np
+
+import armwise as aw
+from armwise.theory.algorithm_table import agents
 from benchmarks.serve_load import cpu, start
 
 LIMIT = 0.15
-ARMS, FEATURES, SHARED = "np.eye(3)", "(dim=3, seed=1)", "(dim=3, n_arms=3, seed=1)"
-POLICIES = "[aw.Constant(0), aw.Constant(1), aw.Constant(2)]"
-# The agent's constructor and its context, by name.
-CALLS = {
-    "Exp3": ("aw.Exp3(3, seed=1)", "None"),
-    "UCB1": ("aw.UCB1(3, seed=1)", "None"),
-    "BetaThompson": ("aw.BetaThompson(3, seed=1)", "None"),
-    "EpsilonGreedy": ("aw.EpsilonGreedy(3, seed=1)", "None"),
-    "PerContext": ("aw.PerContext(aw.UCB1(3), seed=1)", "'morning'"),
-    "PolicyArms": (f"aw.PolicyArms(aw.UCB1(3, seed=1), {POLICIES}, 3, seed=1)", "np.ones(3)"),
-    "Doubling": ("aw.Doubling('Exp3.theoretical', {'n_arms': 3}, seed=1)", "None"),
-    "Explore": ("aw.Explore(aw.LinUCB(3, seed=1), 0.1, seed=1)", ARMS),
-    "LinUCB": ("aw.LinUCB" + FEATURES, ARMS),
-    "SupLinUCB": ("aw.SupLinUCB(3, 1000, seed=1)", ARMS),
-    "LinREL": ("aw.LinREL(3, 1000, seed=1)", ARMS),
-    "SupLinREL": ("aw.SupLinREL(3, 1000, seed=1)", ARMS),
-    "CoFineUCB": ("aw.CoFineUCB(3, np.eye(3)[:, :2], seed=1)", ARMS),
-    "HybridLinUCB": ("aw.HybridLinUCB(3, 3, 1, seed=1)", ARMS),
-    "Mapped": ("aw.Mapped(aw.LinUCB(25), aw.features.Join([aw.features.Fourier(24)]).fit(np.eye(3)), seed=1)", ARMS),
-    "LinThompson": ("aw.LinThompson" + FEATURES, ARMS),
-    "LogisticThompson": ("aw.LogisticThompson(3, seed=1)", ARMS),
-    "SpectralUCB": ("aw.SpectralUCB(np.diag([1.0, 2, 1]) - np.eye(3, k=1) - np.eye(3, k=-1), 100, seed=1)", "None"),
-    "GPUCB": ("aw.GPUCB(aw.kernels.RBF(1.0), seed=1)", ARMS),
-    "CGPUCB": (
-        "aw.CGPUCB(aw.kernels.RBF(1.0), aw.kernels.Linear(), 1, seed=1)",
-        "np.column_stack([np.ones(3), np.eye(3)])",
-    ),
-    "KernelUCB": ("aw.KernelUCB(aw.kernels.RBF(1.0), seed=1)", ARMS),
-    "SupKernelUCB": ("aw.SupKernelUCB(aw.kernels.RBF(1.0), 1000, seed=1)", ARMS),
-    "EpochGreedy": (f"aw.EpochGreedy(aw.FinitePolicies({POLICIES}, 3), 3, seed=1)", "np.ones(3)"),
-    "PolicyElimination": (f"aw.PolicyElimination({POLICIES}, 3, np.ones((4, 3)), seed=1)", "np.ones(3)"),
-    "RandomizedUCB": (f"aw.RandomizedUCB({POLICIES}, 3, seed=1)", "np.ones(3)"),
-    "ILoveToConBandits": (f"aw.ILoveToConBandits(aw.FinitePolicies({POLICIES}, 3), 3, seed=1)", "np.ones(3)"),
-    "OnlineCover": ("aw.OnlineCover(aw.LinearOracle(3, 3), 3, seed=1)", "np.ones(3)"),
-    "SquareCB": ("aw.SquareCB" + SHARED, "np.ones(3)"),
-    "RegCB": ("aw.RegCB" + SHARED, "np.ones(3)"),
-    "Exp4": ("aw.Exp4(2, 3, seed=1)", "np.full((2, 3), 1 / 3)"),
-    "Exp4P": ("aw.Exp4P(2, 3, 1000, seed=1)", "np.full((2, 3), 1 / 3)"),
-    "VE": ("aw.VE(aw.policies.Stumps(3), 3, 1000, seed=1)", "np.ones(3)"),
-    "Auto": ("aw.Auto(dim=3, seed=1)", ARMS),
-    "FastCB": ("aw.FastCB" + SHARED, "np.ones(3)"),
-    "D3RB": ("aw.D3RB([aw.UCB1(3), aw.Exp3(3)], seed=1)", "None"),
-    "ED2RB": ("aw.ED2RB([aw.UCB1(3), aw.Exp3(3)], seed=1)", "None"),
-    "Corral": ("aw.Corral([aw.UCB1(3), aw.Exp3(3)], 1000, seed=1)", "None"),
-    "HardStop": ("aw.HardStop(aw.LinUCB(3, seed=1), 100.0, 1.0, 0, seed=1)", ARMS),
-    "Pacing": ("aw.Pacing(aw.LinUCB(3, seed=1), 0.5, 0, seed=1)", ARMS),
-    "LinCBwK": ("aw.LinCBwK(3, 1000, 100.0, seed=1)", ARMS),
-    "LagrangeCB": ("aw.LagrangeCB(aw.SquareCB(3, seed=1), 1000, 100.0, seed=1)", ARMS),
-    "Conservative": ("aw.Conservative(aw.UCB1(3, seed=1), 1, 0.5, seed=1)", "None"),
-    "Advised": (f"aw.Advised(aw.Exp4(3, 3, seed=1), {POLICIES}, seed=1)", "np.ones(3)"),
-}
+SIZES = {"T": 1000, "K": 3, "d": 3, "N": 3, "R": 0.1, "S": 1.0, "delta": 0.05}
+# The context of an agent's first decision, by what it sees.
+CONTEXTS = {"nothing": "None", "features": "np.eye(3)", "shared": "np.ones(3)", "key": "'morning'",
+            "advice": "np.full((3, 3), 1 / 3)"}  # fmt: skip
+OWN_CONTEXTS = {"CGPUCB": "np.column_stack([np.ones(3), np.eye(3)])"}  # the context's column, then the arms' own
 CODE = """
 import json, sys, time
 start = time.process_time()
@@ -117,7 +75,9 @@ def main() -> None:
     repeat = parser.parse_args().repeat
     print("| agent | imports before | s | first decision beyond, s |\n|---|---|---|---|")
     slow = []
-    for name, (agent, context) in CALLS.items():
+    for name, cls in agents().items():
+        agent = cls.theory.call.format(**SIZES)
+        context = OWN_CONTEXTS.get(name) or CONTEXTS[eval(agent, {"aw": aw, "np": np}).sees]
         imports, beyond, scipy = measure(agent, context, repeat)
         if scipy:
             imports, beyond, _ = measure(agent, context, repeat, scipy=True)

@@ -58,7 +58,7 @@ def coba(seeds: int) -> dict[str, float]:
     """Seconds of a coba experiment on the same worlds, and LinUCB's average reward there."""
     import coba as cb
 
-    from armwise.racing.run.run import world_seed
+    from armwise.racing.run.heat import world_seed
 
     environments = []
     for seed in range(seeds):

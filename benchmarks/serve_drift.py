@@ -18,6 +18,7 @@ import numpy as np
 from armwise.features.encoding.arms import read_arms
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
+from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(10)])
 FADING = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0, "discount": 0.995}}
@@ -40,16 +41,15 @@ def earned(creation: Creation, seed: int, n: int, change: bool) -> tuple[np.ndar
         now = later if t >= n // 2 else pays
         person = int(5 * who)
         context = b'{"person": "p%d", "hour": %d}' % (person, int(997 * who) % 24)
-        it = model.choose(context, ARMS, u)
+        [it] = model.decide([DecisionRequest(context, ARMS, u)])
         asked = Decision(
             msgspec.Raw(context), list(ARMS.raws), it.p.tolist(), it.arm, 0, 1, 0.0, learn=model.learns,
             scaling=it.seen.scaling.journal,
         )  # fmt: skip
         before = len(model.drift.alarms)
-        model.meet(asked)
-        model.watch(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)
-        model.assume(asked, at_hand=it.seen)
-        model.settle(Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm])), asked, it.seen)
+        model.register_decisions([JournaledDecision(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)])
+        outcome = Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm]))
+        model.apply_outcomes([DecisionOutcome(outcome, asked, it.seen)])
         model.version = t + 1
         alarms[t >= n // 2] += len(model.drift.alarms) - before
         found.append(now[person, it.arm])

@@ -137,8 +137,8 @@ def main() -> None:
     args = parser.parse_args()
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "serve"))
-    from database import Server
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.service.database import Server
 
     settings = [0, *args.processes] if args.sqlite else args.processes
     results: dict[int, list[tuple[float, ...]]] = {n: [] for n in settings}

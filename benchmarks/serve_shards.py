@@ -29,14 +29,14 @@ import numpy as np
 from benchmarks import common
 from benchmarks.serve_load import SCRIPT, bodies, cpu
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "serve"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 ASKED = {"context": {"x": 1.0}, "arms": ["a", "b", "c"]}
 
 
 def start(urls: list[str]) -> tuple[subprocess.Popen[bytes], str]:
     """A service over these databases, and its address, once it is ready."""
-    from database import free_port
+    from tests.service.database import free_port
 
     port = free_port()
     words = ["-c", "from armwise.cli.main import main; main()", "serve", "--listen", f"127.0.0.1:{port}"]
@@ -202,9 +202,9 @@ def lost(server: Any, args: Any) -> None:
 
 def merging(args: Any) -> None:
     """Milliseconds of one merge, by the number of features and of databases."""
-    from armwise.service.engine.merged import merge
     from armwise.service.journal.events import Creation
     from armwise.service.model.build import build_model
+    from armwise.service.model.merging import merge
 
     rng = np.random.default_rng(1)
     for dim in (128, 512, 1024):
@@ -239,7 +239,7 @@ def main() -> None:
         return
     if not shutil.which("wrk"):
         sys.exit("wrk is needed (Debian: wrk)")
-    from database import Server
+    from tests.service.database import Server
 
     with Server() as server:
         for name, measured in (("throughput", throughput), ("lag", lag), ("lost", lost)):

@@ -167,7 +167,7 @@ class Router:
         if listed is not None and service is not None:
             raise ValueError("prices are for the agent of a router of its own: give those of a service to agent_of")
         self.decider: aw.Decider | aw.Client = (
-            aw.Decider(storage, agent=agent_of(dollars, prompts, explore, listed), seed=seed)
+            aw.Decider(storage, agent=agent_of(dollars, prompts, explore, listed), learn="arrival", seed=seed)
             if service is None
             else aw.Client(service, key=key, app=application)
         )

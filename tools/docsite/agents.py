@@ -7,7 +7,7 @@ import inspect
 import re
 from functools import cache
 
-from armwise.theory.algorithm_table import SURVEY_ROWS, agents, math
+from armwise.theory.algorithm_table import agents, math
 from armwise.theory.assumption_filter import Verdicts, verdicts
 from docsite import docstrings, formula, races
 from docsite.parameters import words
@@ -123,7 +123,7 @@ def _measured(name: str) -> str:
 
 def _source(name: str) -> str:
     theory = agents()[name].theory
-    row = next((row for row, names in SURVEY_ROWS.items() if name in names), "")
+    row = theory.survey_row
     where = f"Survey section {theory.section}" if theory.section[0].isdigit() else theory.section.capitalize()
     lines = [f"{where}{f', row “{row}” of its table' if row else ''}. {theory.reference}."]
     if theory.erratum:

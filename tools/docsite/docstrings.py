@@ -10,11 +10,13 @@ from typing import Any
 def prose(thing: Any) -> str:
     """The docstring: text as it stands, doctests and tables drawn with rules as code.
 
+    An arguments section is left out: the table of parameters has it.
+
     >>> print(prose(prose).splitlines()[0])
     The docstring: text as it stands, doctests and tables drawn with rules as code.
     """
     blocks = re.split(r"\n{2,}", inspect.cleandoc(thing.__doc__ or ""))
-    return "\n\n".join(_block(block) for block in blocks)
+    return "\n\n".join(_block(block) for block in blocks if not block.startswith("Args:\n"))
 
 
 def _block(block: str) -> str:

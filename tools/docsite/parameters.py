@@ -1,5 +1,10 @@
 """What each constructor parameter means, in a few words; a name alone holds where an agent has no line of its own."""
 
+import inspect
+import re
+
+from armwise.theory.algorithm_table import agents
+
 WORDS = {
     "n_arms": "Number of arms K.",
     "LinUCB.n_arms": "None: one model over per-arm features. K: one for each of K arms over a shared context.",
@@ -126,9 +131,25 @@ WORDS = {
 
 
 def words(agent: str, parameter: str) -> str:
-    """What this parameter of this agent means.
+    """What this parameter of this agent means: its line here, or in the arguments section of the class's docstring.
 
     >>> words("Exp3", "gamma") == words("KernelUCB", "gamma")
     False
     """
-    return WORDS.get(f"{agent}.{parameter}") or WORDS[parameter]
+    return WORDS.get(f"{agent}.{parameter}") or arguments(agents()[agent]).get(parameter) or WORDS[parameter]
+
+
+def arguments(cls: type) -> dict[str, str]:
+    """The arguments section of a docstring: a line ``name: meaning`` for each, indented below ``Args:``.
+
+    >>> class Softmax:
+    ...     '''Draw by weights.
+    ...
+    ...     Args:
+    ...         temperature: Larger explores more.
+    ...     '''
+    >>> arguments(Softmax)
+    {'temperature': 'Larger explores more.'}
+    """
+    section = inspect.cleandoc(cls.__doc__ or "").partition("\nArgs:\n")[2].partition("\n\n")[0]
+    return dict(re.findall(r"^    (\w+): (.+)$", section, flags=re.MULTILINE))

@@ -6,12 +6,15 @@ import html
 import os
 from functools import cache
 
+import numpy as np
+
 import armwise as aw
 from armwise.models.ridge import Ridge
 from armwise.racing import Heat, Result, race_all
 from armwise.racing.report.pictures import Kind
 from armwise.racing.report.report import svg
 from armwise.racing.report.survey_race import survey_heats
+from armwise.theory.algorithm_table import agents
 
 # Rounds, as a share of the default race's: enough to see each agent's shape, little enough to wait for.
 SCALE = float(os.environ.get("ARMWISE_DOCS_SCALE", "0.5"))
@@ -79,10 +82,26 @@ def result_of(agent: str) -> Result:
     """The heat that shows an agent: the first with its bound beside it, else the first it runs in."""
     runs_in = [r for r in results() if any(type(each).__name__ == agent for each in r.agents.values())]
     if not runs_in:
-        raise LookupError(f"no heat of the documentation shows {agent}: add it to tools/docsite/races.py")
+        return _alone(agent)
     bounded = [r for r in runs_in for name, each in r.agents.items()
                if type(each).__name__ == agent and r.bound(name)[0] is not None]  # fmt: skip
     return (bounded or runs_in)[0]
+
+
+@cache
+def _alone(agent: str) -> Result:
+    """A heat for an agent that is in no other: the call of its theory, beside UCB1 or LinUCB."""
+    cls, T = agents()[agent], max(50, round(4_000 * SCALE))
+    sizes = {"T": T, "K": 5, "d": 5, "N": 5, "R": 0.1, "S": 1.0, "delta": 0.05}
+    made = eval(cls.theory.call.format(**sizes), {"aw": aw, "np": np})
+    if made.sees == "nothing":
+        heat = Heat(aw.environments.Switching(n_arms=5), {agent: made, "UCB1": aw.UCB1(5)}, T, "Arms without contexts")
+    elif made.n_costs:
+        heat = Heat(aw.environments.Budgeted(n_arms=5, dim=5), {agent: made}, T, "A spend rate")
+    else:
+        world = aw.environments.Linear(n_arms=5, dim=5, noise=0.1)
+        heat = Heat(world, {agent: made, "LinUCB": aw.LinUCB(5)}, T, "Linear rewards")
+    return race_all([heat], seeds=SEEDS, workers=1, progress=False)[0]
 
 
 def pictures(agent: str) -> str:

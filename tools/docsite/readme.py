@@ -1,20 +1,29 @@
-"""Write the README's table of algorithms: PYTHONPATH=tools python -m docsite.readme."""
+"""Write what the README says of the agents, from their own rows: PYTHONPATH=tools python -m docsite.readme."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from docsite.tables import readme_table
+from armwise.theory.algorithm_table import agents
+from docsite.tables import compiled_table, readme_table
 
 README = Path(__file__).parent.parent.parent / "README.md"
-_START, _END = "<!-- table -->\n", "<!-- /table -->"
 
 
-def with_table(text: str) -> str:
-    """The README with the table as the agents' rows have it now."""
-    before, _, rest = text.partition(_START)
-    return f"{before}{_START}{readme_table()}\n{_END}{rest.partition(_END)[2]}"
+def with_agents(text: str) -> str:
+    """The README with its tables of agents, and their number, as they are now."""
+    text = _replaced(text, "table", readme_table())
+    text = _replaced(text, "agents", compiled_table())
+    text = re.sub(r"There are \d+ agents:", f"There are {len(agents())} agents:", text)
+    return re.sub(r"\| \d+ algorithms and your own", f"| {len(agents())} algorithms and your own", text)
+
+
+def _replaced(text: str, name: str, table: str) -> str:
+    start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, _, rest = text.partition(start)
+    return f"{before}{start}{table}\n{end}{rest.partition(end)[2]}"
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    README.write_text(with_agents(README.read_text(encoding="utf-8")), encoding="utf-8")

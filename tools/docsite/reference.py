@@ -8,7 +8,7 @@ from typing import Any
 
 import armwise as aw
 from armwise.theory.advice import Advice, Recommendation, Situation
-from armwise.theory.algorithm_table import Row, Table, agents
+from armwise.theory.algorithm_table import AlgorithmTable, Row, agents
 from armwise.theory.assumption_filter import Verdict, Verdicts
 from docsite.docstrings import first_line, prose, signature
 
@@ -54,18 +54,21 @@ def _names(key: str) -> dict[str, Any]:
         home = import_module(module)
         listed = getattr(home, "__all__", None) or [
             name for name, value in vars(home).items()
-            if not name.startswith("_") and getattr(value, "__module__", "") == module and callable(value)
+            if not name.startswith("_") and getattr(value, "__module__", "").startswith(module)
         ]  # fmt: skip
         return {name: getattr(home, name) for name in listed}
-    found = {name: getattr(aw, name) for name, home in aw._HOME_OF.items() if _page_of(home) == key}
+    found = {name: getattr(aw, name) for name, home in aw._public.homes.items() if _page_of(home) == key}
     if key == "guide":
-        found |= {thing.__name__: thing for thing in (Advice, Recommendation, Situation, Row, Table, Verdict, Verdicts)}
+        found |= {
+            thing.__name__: thing
+            for thing in (Advice, Recommendation, Situation, Row, AlgorithmTable, Verdict, Verdicts)
+        }
     return found
 
 
 def _page_of(home: str) -> str:
     """The page of a public name, from the module that it is imported from."""
-    room, _, rest = home.partition(".")
+    room, _, rest = home.removeprefix("armwise.").partition(".")
     if room == "agents":
         return rest.partition(".")[0]
     return "certify" if rest == "certificate" else _ROOM_PAGE.get(room, room)

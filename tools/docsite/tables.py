@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import armwise as aw
 from armwise.theory.algorithm_table import agents
 from docsite.agents import by_room, regret
@@ -20,6 +22,20 @@ def readme_table() -> str:
         page = f"[`aw.{row.agent}`](docs/algorithms/{row.agent}.md)"
         algorithm = _SPELLED.get(row.agent) or row.survey_row or row.agent
         rows.append(f"| {section} | {algorithm} | {page} | [`{where}`](src/armwise/{where}) |")
+    return "\n".join(rows)
+
+
+def compiled_table() -> str:
+    """Which agents play blocks in compiled code, by what the call of each one's theory makes."""
+    rows = ["| for | compiled `play` | `play` is a Python loop |", "|---|---|---|"]
+    sizes = {"T": 1000, "K": 3, "d": 3, "N": 3, "R": 0.1, "S": 1.0, "delta": 0.05}
+    for title, names in by_room().items():
+        compiled: list[str] = []
+        looped: list[str] = []
+        for name in names:
+            agent = eval(agents()[name].theory.call.format(**sizes), {"aw": aw, "np": np})
+            (compiled if agent.compiled else looped).append(name)
+        rows.append(f"| {title[0].lower()}{title[1:]} | {', '.join(compiled)} | {', '.join(looped)} |")
     return "\n".join(rows)
 
 

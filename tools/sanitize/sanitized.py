@@ -19,7 +19,7 @@ def complaints(kernels: ModuleType, folder: Path) -> list[str]:
 def pytest_sessionstart() -> None:
     import pytest
 
-    from armwise.native._native import VARIANTS
+    from armwise.native import VARIANTS
 
     folder = Path(os.environ["ARMWISE_SANITIZED"])
     found = [text for variant in VARIANTS for text in complaints(import_module(f"armwise.native._{variant}"), folder)]

@@ -1,0 +1,192 @@
+"""Silence is an outcome: what agents learn, and what judges say, where clicks are reported and their lack is not.
+
+``python -m benchmarks.silence agents`` runs agents in a ``Decider`` with a clock of its own: two arms at 6 % and 2 %,
+clicks after an exponential delay of ten minutes, a decision every 10 s, a window of 1 h. It prints, per agent, the
+better arm's share over the last fifth of the decisions, in each seed.
+
+``python -m benchmarks.silence judges`` runs a shop with the default agent, arms at 2, 4 and 6 %, a window of a day and
+a decision a minute, and asks every judge after 10 min, 1 h, 6 h, 1 day and 3 days: the page and its metrics, versions
+of the model, and ``log()``, which reads what an export has, with ``evaluate``. It prints how often each interval holds
+the truth: the mean expected reward, within the horizon that the judge states, of the arms that were played in the
+judged decisions (of another policy: of the arms that it would have played).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from msgspec import Raw
+
+import armwise as aw
+from armwise.service.journal.events import Decision, Reward, Row, Share
+from armwise.service.log.earnings import Earnings
+
+HOUR, DAY, DELAY = 3600.0, 86400.0, 600.0
+AGENTS: dict[str, Callable[[int], aw.Agent | None]] = {
+    "default": lambda seed: None,
+    "Auto": lambda seed: aw.Auto(dim=128, seed=seed),
+    "LinUCB": lambda seed: aw.LinUCB(seed=seed),
+    "LinThompson": lambda seed: aw.LinThompson(seed=seed),
+    "SquareCB": lambda seed: aw.SquareCB(seed=seed),
+    "RegCB": lambda seed: aw.RegCB(seed=seed),
+}
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def trade(
+    shop: aw.Decider, clock: Clock, rates: dict[str, float], every: float, n: int, seed: int, told: bool = False
+) -> Iterator[str]:
+    """The arm of each decision; clicks are reported after a delay, their lack only if ``told``."""
+    rng = random.Random(seed)
+    waiting: list[tuple[float, str]] = []
+    for _ in range(n):
+        clock.now += every
+        due = [(id, 1.0) for when, id in waiting if when <= clock.now]
+        if due:
+            waiting = [each for each in waiting if each[0] > clock.now]
+            shop.reward_many(due)
+        made = shop.decide({}, arms=list(rates))
+        clicked = rng.random() < rates[made.arm]
+        if told:
+            shop.reward(made, float(clicked))
+        elif clicked:
+            waiting.append((clock.now + rng.expovariate(1.0 / DELAY), made.id))
+        yield made.arm
+
+
+def share(name: str, seed: int, n: int = 20_000, told: bool = False) -> float:
+    """The better arm's share over the last fifth of the decisions."""
+    clock = Clock()
+    learn = "arrival" if told else None
+    with aw.Decider(agent=AGENTS[name](seed), window=HOUR, clock=clock, seed=seed, learn=learn) as shop:
+        arms = list(trade(shop, clock, {"worse": 0.02, "better": 0.06}, 10.0, n, seed, told))
+    return arms[-n // 5 :].count("better") / (n // 5)
+
+
+def agents(seeds: int, n: int, only: str) -> None:
+    """Print the shares."""
+    for name in AGENTS:
+        if only in ("", name):
+            shares = sorted(share(name, seed, n) for seed in range(seeds))
+            enough = sum(each >= 0.85 for each in shares)
+            print(
+                f"{name:12} at least .85 in {enough} of {seeds}: {' '.join(f'{each:.2f}' for each in shares)}",
+                flush=True,
+            )
+
+
+# ---------------------------------------------------------------------- judges
+
+TIMES = {"10 min": 600.0, "1 h": HOUR, "6 h": 6 * HOUR, "1 day": DAY, "3 days": 3 * DAY}
+RATES = {"a": 0.02, "b": 0.04, "c": 0.06}
+
+
+def within(horizon: float) -> float:
+    """The part of clicks that have come within a horizon."""
+    return 1.0 - math.exp(-min(horizon, DAY) / DELAY)
+
+
+class Shop:
+    """A Decider, and the same events as the page reads them from a journal; a version "even" is asked beside it."""
+
+    def __init__(self, seed: int) -> None:
+        self.clock, self._rng = Clock(), random.Random(seed)
+        self.begun = self.clock.now
+        self.decider = aw.Decider(window=DAY, clock=self.clock, seed=seed)
+        self.earnings, self._waiting = Earnings(), list[tuple[float, str, int]]()
+        self.expected: list[float] = []  # of the distribution that each decision was drawn from
+        self.played: list[float] = []  # of the arm
+
+    def trade(self, until: float, every: float) -> None:
+        """Decide and report clicks until so many seconds have passed."""
+        clock = self.clock
+        while clock.now + every <= self.begun + until + 1e-6:
+            clock.now += every
+            now, seq = round(1000 * clock.now), len(self.played)
+            for _, id, of in [each for each in self._waiting if each[0] <= clock.now]:
+                self.decider.reward(id, 1.0)
+                self.earnings.take(1, Row(0, now, "shop", "reward", id, b"", Reward(1.0, decision=of)))
+            self._waiting = [each for each in self._waiting if each[0] > clock.now]
+            made = self.decider.decide({}, arms=list(RATES))
+            p, arm = [made.probabilities[name] for name in RATES], list(RATES).index(made.arm)
+            among = {"v1": Share(1.0, p[arm], 1.0), "even": Share(0.0, 1 / 3, max(1 / 3 / each for each in p))}
+            sent = [Raw(b'"%s"' % name.encode()) for name in RATES]
+            asked = Decision(Raw(b"{}"), sent, p, arm, 0, round(1000 * DAY), 0.0, among=among)
+            self.earnings.take(1, Row(seq, now, "shop", "decision", made.id, b"", asked))
+            self.expected.append(sum(share * rate for share, rate in zip(p, RATES.values())))
+            self.played.append(RATES[made.arm])
+            if self._rng.random() < RATES[made.arm]:
+                self._waiting.append((clock.now + self._rng.expovariate(1.0 / DELAY), made.id, seq))
+
+    def judged(self) -> Iterator[tuple[str, bool, float]]:
+        """(judge, whether its interval holds the truth, the interval's width)."""
+        seen = self.earnings.judge(round(1000 * self.clock.now), [0.0, 1.0])
+        share, n = within(seen.cohort.horizon), seen.n
+        mean = seen.mean()
+        truth = share * float(np.mean(self.played[:n]))
+        yield "page, metrics", mean.low <= truth <= mean.high, mean.high - mean.low
+        uplift, _ = seen.version("even", "v1", -1)
+        truth = share * (0.04 - float(np.mean(self.expected[:n])))
+        yield "versions", uplift.low <= truth <= uplift.high, uplift.high - uplift.low
+        log = self.decider.log()
+        assert log.cohort is not None
+        share, n = within(log.cohort.horizon), len(log.rewards)
+        for policy, target in (("uniform", [1 / 3] * 3), ("always b", [0.0, 1.0, 0.0])):  # both earn .04
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = aw.offline.evaluate(log, target, "snips", warn=False)["snips"]
+            held = bool(found.low <= share * 0.04 <= found.high)
+            yield f"log(), export + evaluate {policy}", held, found.high - found.low
+
+
+def judges(runs: int, days: float, every: float, first: int) -> None:
+    """Print how often each judge was right at each time."""
+    right, widths = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for seed in range(first, first + runs):
+        shop = Shop(seed)
+        for name, moment in TIMES.items():
+            if moment <= days * DAY:
+                shop.trade(moment, every)
+                for judge, held, width in shop.judged():
+                    right[judge, name] += held
+                    widths[judge, name] += width  # type: ignore[assignment]
+    for judge, name in right:
+        print(
+            f"{judge:34} {name:7} covers {right[judge, name] / runs:.3f}, mean width {widths[judge, name] / runs:.3f}"
+        )
+
+
+def main() -> None:
+    """Run one of the two."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=["agents", "judges"])
+    parser.add_argument("--seeds", type=int, default=20, help="runs")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--decisions", type=int, default=20_000)
+    parser.add_argument("--only", default="", help="one agent")
+    parser.add_argument("--days", type=float, default=3.0)
+    parser.add_argument("--every", type=float, default=60.0, help="seconds between two decisions of a shop")
+    args = parser.parse_args()
+    if args.task == "agents":
+        agents(args.seeds, args.decisions, args.only)
+    else:
+        judges(args.seeds, args.days, args.every, args.first)
+
+
+if __name__ == "__main__":
+    main()
