@@ -51,6 +51,26 @@ def test_shifted_rewards_get_the_same_arms_over_features(name):
     assert arms[0] == arms[1] == arms[2]
 
 
+@pytest.mark.parametrize("factor", [2.0**-10, 2.0**10])
+@pytest.mark.parametrize("name", PRACTICAL)
+def test_the_unit_of_rewards_does_not_matter(name, factor):
+    """Cents instead of dollars: a least noise of .01, whatever the rewards' size, let SquareCB hardly learn from 1e-3.
+
+    Factors are powers of two, so that products are exact.
+    """
+    X, R = linear_world(600, 3, 4, seed=9)
+    arms = [PRACTICAL[name](4, 3, 1).play(X, R * unit).arms.tolist() for unit in (1.0, factor)]
+    assert arms[0] == arms[1]
+
+
+@pytest.mark.parametrize("first_order", [False, True])
+def test_squarecb_learns_small_rewards_without_noise(first_order):
+    """A wrong unit in gamma plays the best of four arms in about a quarter of the rounds."""
+    R = np.tile([0.0, 0.2, 0.4, 1.0], (500, 1)) / 2**17
+    agent = aw.SquareCB(1, n_arms=4, first_order=first_order, seed=1)
+    assert (agent.play(np.ones((500, 1)), R).arms[-100:] == 3).mean() > 0.8
+
+
 @pytest.mark.parametrize("offset", [0.0, 100.0, 1000.0])
 @pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB"])
 def test_the_noise_does_not_know_where_rewards_lie(name, offset):

@@ -53,13 +53,14 @@ class Noise(saving.Saved):
     (1.118034, 101.0)
     """
 
-    _learnt = ("deviation", "low", "high", "_n", "_at", "_next", "_scaled", "_centre", "_sum", "_squares", "_ones",
-               "_gone")  # fmt: skip
+    _learnt = ("deviation", "extent", "low", "high", "_n", "_at", "_next", "_scaled", "_centre", "_sum", "_squares",
+               "_ones", "_gone")  # fmt: skip
 
     def __init__(self, scale_only: bool = False) -> None:
         self.scale_only = bool(scale_only)  # the ridge's scale, and nothing about rewards
         self.low = self.high = 0.0  # the least and the largest reward so far
         self.deviation = 0.0  # nothing is known of the rewards' size, and all arms tie
+        self.extent = 0.0  # high - low at the last estimate: like the deviation, it stands still in between
         self._n, self._at, self._next, self._scaled = 0, 0, 1, 0
         self._centre = self._sum = self._squares = 0.0  # sums are measured from the centre
         self._ones = 0.0  # rewards
@@ -129,6 +130,7 @@ class Noise(saving.Saved):
 
     def _estimate(self, model: Model) -> None:
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)
+        self.extent = self.high - self.low
         if self.scale_only:
             return
         if isinstance(model, Ridge) and model.window:

@@ -18,8 +18,8 @@ from armwise.theory import bounds, hypotheses
 FIRST_ORDER = 6.25  # in its place over the variance: the same where the deviation is 1/4
 PRACTICAL = 25.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
 EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
-LEAST_NOISE = 0.01
-LEAST_VARIANCE = 0.001
+LEAST_NOISE = 0.01  # of the rewards' range
+LEAST_VARIANCE = 0.001  # of its square
 
 
 class SquareCB(RegressionAgent):
@@ -102,10 +102,10 @@ class SquareCB(RegressionAgent):
             return self.gamma / self.scale
         if self._noise is None:
             return PRACTICAL / self.scale
-        deviation = self._noise.deviation
+        deviation, extent = self._noise.deviation, self._noise.extent or 1.0  # gamma is in units of one over a reward
         if self.first_order:
-            return FIRST_ORDER / (self.scale * max(deviation * deviation, LEAST_VARIANCE))
-        return PRACTICAL / (self.scale * max(deviation, LEAST_NOISE))
+            return FIRST_ORDER * extent / (self.scale * max(deviation * deviation, LEAST_VARIANCE * extent * extent))
+        return PRACTICAL / (self.scale * max(deviation, LEAST_NOISE * extent))
 
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
