@@ -38,6 +38,17 @@ def test_the_verbs_are_those_of_decider(client: aw.Client) -> None:
     assert len(client.decide_many([{"arms": ["a"]}, {"arms": ["b"], "context": {"hour": 3}}])) == 2
 
 
+def test_an_unknown_decision_is_a_field_of_the_answer_and_not_read_from_its_text(client: aw.Client) -> None:
+    """A message that is parsed takes an application's name, or an id with the same words, for something else."""
+    with pytest.raises(aw.UnknownDecision) as unknown:
+        client.reward("a the id b", 1.0)
+    assert str(unknown.value) == str(aw.UnknownDecision("a the id b"))
+    with aw.Client(f"http://{client.address}", app="no decision has the id e1") as elsewhere:
+        with pytest.raises(aw.ServiceError) as refused:
+            elsewhere.reward("e1", 1.0)
+        assert (refused.value.status, refused.value.decision) == (404, "")
+
+
 def test_its_log_is_a_log(client: aw.Client) -> None:
     for _ in range(5):
         client.reward(client.decide({"hour": 3}, ["a", "b"]), 1.0)

@@ -37,9 +37,9 @@ class ServiceError(RuntimeError):
     503
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, decision: str = "") -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.decision = status, decision  # the id of a decision that the service does not know
 
 
 class InvalidRequest(ServiceError, ValueError):
@@ -295,8 +295,8 @@ class Client:
         try:
             return self._send("POST", path, body, {"Idempotency-Key": uuid.uuid4().hex})
         except ServiceError as error:
-            if error.status == 404 and "no decision has the id" in str(error):
-                raise UnknownDecision(str(error).partition(" the id ")[2]) from None
+            if error.decision:
+                raise UnknownDecision(error.decision) from None
             raise
 
     def _send(
@@ -342,9 +342,9 @@ class Client:
             if response.status < 300:
                 return data
             if response.status == 402:
-                raise BudgetSpent(_reason(response.status, data))
+                raise BudgetSpent(_reason(response.status, data)[0])
             kind = InvalidRequest if response.status in _INVALID else ServiceError
-            failure = kind(response.status, _reason(response.status, data))
+            failure = kind(response.status, *_reason(response.status, data))
             if response.status not in _AGAIN:
                 break
         raise failure
@@ -368,11 +368,13 @@ def _receipt(answer: dict[str, Any]) -> Receipt:
     return Receipt(answer["id"], "late" if answer["late"] else "repeated" if answer["repeated"] else "taken")
 
 
-def _reason(status: int, data: bytes) -> str:
-    """What the service says is wrong."""
+def _reason(status: int, data: bytes) -> tuple[str, str]:
+    """What the service says is wrong, and the id of the decision that it does not know, if that is what is wrong."""
     try:
         answer = json.loads(data)
-        text = answer.get("error", answer) if isinstance(answer, dict) else answer
-        return str(text.get("message", text)) if isinstance(text, dict) else str(text)
     except ValueError:
-        return f"the service answered {status}"
+        return f"the service answered {status}", ""
+    fault = answer.get("error", answer) if isinstance(answer, dict) else answer
+    if not isinstance(fault, dict):
+        return str(fault), ""
+    return str(fault.get("message", fault)), str(fault.get("decision", ""))

@@ -51,9 +51,10 @@ class Problem(Exception):
     b'{"error":{"code":"NotFound","message":"nothing here"}}'
     """
 
-    def __init__(self, status: int, code: str, message: str, headers: Headers = ()) -> None:
+    def __init__(self, status: int, code: str, message: str, headers: Headers = (), decision: str = "") -> None:
         super().__init__(message)
         self.status, self.code, self.headers = status, code, headers
+        self.decision = decision  # the id of the decision that does not exist, where one was meant
 
     def response(self) -> Response:
         """As both faces say it.
@@ -61,8 +62,10 @@ class Problem(Exception):
         >>> Problem(400, "BadArgument", "no").response().status
         400
         """
-        body = msgspec.json.encode({"error": {"code": self.code, "message": str(self)}})
-        return Response(self.status, body, JSON, self.headers)
+        fault = {"code": self.code, "message": str(self)}
+        if self.decision:
+            fault["decision"] = self.decision
+        return Response(self.status, msgspec.json.encode({"error": fault}), JSON, self.headers)
 
 
 RETRY: Headers = ((b"retry-after", b"1"),)
@@ -87,7 +90,7 @@ def problem_of(error: Exception) -> Problem | None:
     for cls in type(error).__mro__:
         if cls in PROBLEMS:
             status, code, headers = PROBLEMS[cls]
-            return Problem(status, code, str(error), headers)
+            return Problem(status, code, str(error), headers, error.id if isinstance(error, Unknown) else "")
     return None
 
 

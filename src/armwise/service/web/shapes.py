@@ -80,10 +80,11 @@ BY_HAND: dict[str, Any] = {  # values and arms are whatever JSON is, within boun
 
 
 class Fault(msgspec.Struct):
-    """What went wrong: a code for programs, a message for people."""
+    """What went wrong: a code for programs, a message for people, and the id of a decision that does not exist."""
 
     code: str
     message: str
+    decision: str | Unset = msgspec.UNSET
 
 
 class Error(msgspec.Struct):
