@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.silence agents`` runs agents in a ``Decider`` with a clock of its own: two arms at 6 % and 2 %,
 clicks after an exponential delay of ten minutes, a decision every 10 s, a window of 1 h. It prints, per agent, the
-better arm's share over the last fifth of the decisions, in each seed.
+better arm's share over the last fifth of the decisions, in each seed. ``told`` prints it for more agents, each beside
+itself in a shop that reports every outcome at once.
 
 ``python -m benchmarks.silence judges`` runs a shop with the default agent, arms at 2, 4 and 6 %, a window of a day and
 a decision a minute, and asks every judge after 10 min, 1 h, 6 h, 1 day and 3 days: the page and its metrics, versions
@@ -35,6 +36,15 @@ AGENTS: dict[str, Callable[[int], aw.Agent | None]] = {
     "LinThompson": lambda seed: aw.LinThompson(seed=seed),
     "SquareCB": lambda seed: aw.SquareCB(seed=seed),
     "RegCB": lambda seed: aw.RegCB(seed=seed),
+}
+OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
+    "FastCB": lambda seed: aw.FastCB(seed=seed),
+    "LogisticThompson": lambda seed: aw.LogisticThompson(dim=128, seed=seed),
+    "Explore(RegCB)": lambda seed: aw.Explore(aw.RegCB(seed=seed), epsilon=0.1),
+    "BetaThompson": lambda seed: aw.BetaThompson(n_arms=2, seed=seed),
+    "UCB1": lambda seed: aw.UCB1(n_arms=2, seed=seed),
+    "EpsilonGreedy": lambda seed: aw.EpsilonGreedy(n_arms=2, seed=seed),
+    "Exp3": lambda seed: aw.Exp3(n_arms=2, seed=seed),
 }
 
 
@@ -73,7 +83,7 @@ def share(name: str, seed: int, n: int = 20_000, told: bool = False) -> float:
     """The better arm's share over the last fifth of the decisions."""
     clock = Clock()
     learn = "arrival" if told else None
-    with aw.Decider(agent=AGENTS[name](seed), window=HOUR, clock=clock, seed=seed, learn=learn) as shop:
+    with aw.Decider(agent=(AGENTS | OTHERS)[name](seed), window=HOUR, clock=clock, seed=seed, learn=learn) as shop:
         arms = list(trade(shop, clock, {"worse": 0.02, "better": 0.06}, 10.0, n, seed, told))
     return arms[-n // 5 :].count("better") / (n // 5)
 
@@ -86,6 +96,20 @@ def agents(seeds: int, n: int, only: str) -> None:
             enough = sum(each >= 0.85 for each in shares)
             print(
                 f"{name:12} at least .85 in {enough} of {seeds}: {' '.join(f'{each:.2f}' for each in shares)}",
+                flush=True,
+            )
+
+
+def told(seeds: int, n: int, only: str) -> None:
+    """Print every agent's shares beside those of the same agent that is told each outcome at once."""
+    for name in AGENTS | OTHERS:
+        if only in ("", name):
+            silent, at_once = ([share(name, seed, n, each) for seed in range(seeds)] for each in (False, True))
+            differences = np.subtract(silent, at_once)
+            error = differences.std(ddof=1) / seeds**0.5
+            print(
+                f"{name:16} silent {np.mean(silent):.3f} (least {min(silent):.2f}), told {np.mean(at_once):.3f} "
+                f"(least {min(at_once):.2f}), difference {differences.mean():+.3f} +- {error:.3f}",
                 flush=True,
             )
 
@@ -172,9 +196,9 @@ def judges(runs: int, days: float, every: float, first: int) -> None:
 
 
 def main() -> None:
-    """Run one of the two."""
+    """Run one of the three."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["agents", "judges"])
+    parser.add_argument("task", choices=["agents", "told", "judges"])
     parser.add_argument("--seeds", type=int, default=20, help="runs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--decisions", type=int, default=20_000)
@@ -184,6 +208,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.task == "agents":
         agents(args.seeds, args.decisions, args.only)
+    elif args.task == "told":
+        told(args.seeds, args.decisions, args.only)
     else:
         judges(args.seeds, args.days, args.every, args.first)
 
