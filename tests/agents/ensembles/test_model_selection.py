@@ -184,7 +184,8 @@ class TestCorralBound:
 
 
 def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
-    # gamma_t = 6.25 sqrt(t) / variance of the noise as it is learnt; p_a = 1 / (K + gamma_t gap) for all but the best.
+    # gamma_t = 6.25 extent sqrt(t) / variance of the noise as it is learnt, where extent is the rewards' range;
+    # p_a = 1 / (K + gamma_t gap) for all but the best.
     rng = np.random.default_rng(3)
     agent = aw.SquareCB(3, n_arms=3, first_order=True, seed=1)
     weights = np.column_stack([0.1 * rng.normal(size=(3, 2)), np.full(3, 0.5)])
@@ -195,11 +196,13 @@ def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
         agent.learn(x, choice, reward)
     x = np.array([0.5, -0.5, 1.0])
     assert agent._noise is not None
-    variance = max(agent._noise.deviation**2, 0.001)
+    extent = agent._noise.extent
+    assert 0.3 < extent < 1.0
+    variance = max(agent._noise.deviation**2, 0.001 * extent**2)
     assert isinstance(agent._model, Ridge)
     estimates = widen(*agent._ridge_estimates(agent._model, x), 0.0, *agent._widening())
     gaps = estimates.max() - estimates
-    p = 1.0 / (3 + 6.25 / variance * np.sqrt(agent.t) * gaps)
+    p = 1.0 / (3 + 6.25 * extent / variance * np.sqrt(agent.t) * gaps)
     p[gaps == 0.0] = 1.0 - p[gaps > 0.0].sum()
     np.testing.assert_allclose(agent.probabilities(x), p, rtol=1e-9)
     assert 0.03**2 < variance < 0.1**2  # the noise, not the spread of the rewards
