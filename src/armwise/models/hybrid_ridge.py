@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from armwise.core import saving
 from armwise.core.agent import Floats, count
-from armwise.models.ridge import LIGHT, NOTHING, Ridge, read_mean
+from armwise.models.ridge import MIN_SQUARED_LENGTH, RIDGE_SHARE, Ridge, read_mean
 from armwise.native import ridge as kernels
 
 
@@ -85,8 +85,8 @@ class HybridRidge(saving.Saved):
         if not np.isfinite(size):
             raise ValueError("context must be finite (and its square must not overflow)")
         blank = self._blank
-        if self.ridge is None and size > NOTHING:
-            self._begin(LIGHT * size)
+        if self.ridge is None and size > MIN_SQUARED_LENGTH:
+            self._begin(RIDGE_SHARE * size)
         z, x = X[arm, : self.shared], np.ascontiguousarray(X[arm, self.shared :])
         W = self._arms.factor(arm)
         u, projected = z - x @ self._C[arm], W @ x
@@ -106,7 +106,7 @@ class HybridRidge(saving.Saved):
             self._shared._ones[0] = ones + pull * (rest - float(u @ ones) / root)
         self._arms.update(x, reward, arm)
         self._C[arm] += np.outer(gain, u)  # as phi moves by gain (r - x.phi)
-        if size > NOTHING:
+        if size > MIN_SQUARED_LENGTH:
             self._logs += np.log(size), 1.0
 
     def recentre(self, centre: float) -> None:
@@ -119,7 +119,7 @@ class HybridRidge(saving.Saved):
         """Let an open ``lam`` follow the size of all rows learnt so far, unless it moves by less than this share."""
         if self.lam is not None or not self._logs[1]:
             return
-        lam = LIGHT * float(np.exp(self._logs[0] / self._logs[1]))
+        lam = RIDGE_SHARE * float(np.exp(self._logs[0] / self._logs[1]))
         if abs(lam - (self.ridge or 1.0)) > least * lam:
             self._assemble(lam, *self._sums())
 
@@ -183,7 +183,7 @@ class HybridRidge(saving.Saved):
         self._logs = self._logs + other._logs
         lam = self.ridge if self.ridge is not None else other.ridge
         if self.lam is None:
-            lam = LIGHT * float(np.exp(self._logs[0] / self._logs[1]))
+            lam = RIDGE_SHARE * float(np.exp(self._logs[0] / self._logs[1]))
         self._assemble(lam, zz + more_zz, rz + more_rz, z + more_z, summed)
 
     def add_model(self) -> None:

@@ -11,7 +11,7 @@ from armwise.core import saving
 from armwise.models.ridge import Ridge
 
 _LONGEST = 1000  # rewards between two estimates
-_PRIOR = 1.0  # rounds that the noise is taken for the rewards' own spread, before residuals are known
+_PRIOR_ROUNDS = 1.0  # rounds that the noise is taken for the rewards' own spread, before residuals are known
 PESSIMISM = 1.0  # deviations of the rewards by which less is expected where nothing is known: see docs/choose.md
 _UNSURE = 20.0  # times the share of a constant that the rows cannot express: then nothing is expected less
 _NO_CENTRE = 1e-9  # a share of the rewards: less than that left unexplained of a constant says nothing of the centre
@@ -147,8 +147,8 @@ class Noise(saving.Saved):
                 used += left / n
                 deviation = math.sqrt(max(0.0, residual) / n)
                 self._move(by - PESSIMISM * deviation * max(0.0, 1.0 - _UNSURE * left / n), model)
-        spread = max(0.0, rest) + _PRIOR * max(0.0, residual) / n
-        self.deviation = math.sqrt(spread / (max(0.0, self._ones - used) + _PRIOR))
+        spread = max(0.0, rest) + _PRIOR_ROUNDS * max(0.0, residual) / n
+        self.deviation = math.sqrt(spread / (max(0.0, self._ones - used) + _PRIOR_ROUNDS))
 
     def _move(self, by: float, model: Model) -> None:
         """Measure rewards from another centre."""

@@ -18,10 +18,10 @@ from armwise.native import fits, ridge, thompson
 from armwise.native.choice import all_within
 from armwise.native.simd import aligned_zeros, padded
 
-LIGHT = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
-NOTHING = 1e-290  # a squared length that says no more of the features' size than 0 does
-_MIXED = 1e-10  # of the squares of rows, against the ridge: beyond it sums have lost too much of the ridge to rounding
-_LOST = 1e-24  # beyond it the rows themselves have lost it too: their root is known to four digits here
+RIDGE_SHARE = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
+MIN_SQUARED_LENGTH = 1e-290  # a squared length that says no more of the features' size than 0 does
+_MIN_RIDGE_IN_SUMS = 1e-10  # the ridge as a share of the squared rows: below it, rounding of the sums loses the ridge
+_MIN_RIDGE_IN_ROWS = 1e-24  # below it, the rows lose it too: a root keeps four digits here
 
 
 Width = tuple[float, float, float, float, float]  # Width in native/linalg/ridge.hpp
@@ -49,8 +49,8 @@ class Ridge(saving.Saved):
     """Linear estimates theta = A^-1 b with A = lam I + sum x x', b = sum r x, and their widths sqrt(x' A^-1 x).
 
     ``n_models`` independent models stand side by side (one for each arm of a disjoint agent). Memory is one d x d
-    factor per model, whatever has been learnt. ``lam=None`` is ``LIGHT`` times the squared length of the rows learnt,
-    their geometric mean: little shrinking, whatever the features' units. ``ridge`` is the number in use: that of the
+    factor per model, whatever has been learnt. ``lam=None`` is ``RIDGE_SHARE`` times the geometric mean of the rows'
+    squared lengths: little shrinking, whatever the features' units. ``ridge`` is the number in use: that of the
     first row, until ``rescale`` works it out again.
 
     ``centred`` shrinks rewards towards ``centre`` instead of 0: estimates are centre + x.theta, with theta the fit to
@@ -144,14 +144,14 @@ class Ridge(saving.Saved):
         """
         return self.discount < 1.0 or self.window is not None
 
-    def size_up(self, x: Floats) -> None:
+    def settle_ridge(self, x: Floats) -> None:
         """Settle ``ridge`` on the first row to be learnt, where ``lam`` left it open.
 
         A row of zeros says nothing, nor does one so small that a row of length 1 would overflow over its ridge.
 
         >>> model = Ridge(dim=2)
-        >>> model.size_up(np.array([3.0, 4.0]))
-        >>> model.ridge == 25.0 * LIGHT
+        >>> model.settle_ridge(np.array([3.0, 4.0]))
+        >>> model.ridge == 25.0 * RIDGE_SHARE
         True
         """
         if self.ridge is None:
@@ -159,8 +159,8 @@ class Ridge(saving.Saved):
                 size = float(x @ x)
             if not np.isfinite(size):
                 raise ValueError("context must be finite (and its square must not overflow)")
-            if size > NOTHING:
-                self._begin(LIGHT * size)
+            if size > MIN_SQUARED_LENGTH:
+                self._begin(RIDGE_SHARE * size)
 
     @property
     def settled(self) -> bool:
@@ -178,13 +178,13 @@ class Ridge(saving.Saved):
         >>> for x in (100.0, 1.0, 1.0, 1.0):
         ...     model.update(np.array([x]), 0.0)
         >>> model.rescale()
-        >>> round(model.ridge / LIGHT, 9)
+        >>> round(model.ridge / RIDGE_SHARE, 9)
         10.0
         """
         if self.lam is not None or self.ridge is None:
             return
         logs, rows = self._counts()[1:]
-        lam = LIGHT * float(np.exp(logs / rows))
+        lam = RIDGE_SHARE * float(np.exp(logs / rows))
         if abs(lam - self.ridge) <= least * self.ridge:
             return
         before, kept = self.ridge, self.models.copy()
@@ -338,7 +338,7 @@ class Ridge(saving.Saved):
         """
         with self.refusals_named(), self._unchanged_if_refused():
             X, row = dense_row(X, row)
-            self.size_up(X[row])
+            self.settle_ridge(X[row])
             if self._blank:  # where it begins is a matter of rounding alone
                 self.centre = reward
             reward -= self.centre
@@ -398,7 +398,7 @@ class Ridge(saving.Saved):
         if self._seen >= self.window and leaving[0] >= 0:
             gone = int(leaving[0])
             sums[gone] = self._counted(gone, leaving[2:], leaving[1], -1.0, sums)
-            if _MIXED * (leaving[2:] @ leaving[2:]) > (self.ridge or 1.0):
+            if _MIN_RIDGE_IN_SUMS * (leaving[2:] @ leaving[2:]) > (self.ridge or 1.0):
                 afresh.add(gone)
         sums[model] = self._counted(model, x, reward, 1.0, sums)
         self._recent[place] = np.concatenate([[model, reward], x])
@@ -430,7 +430,7 @@ class Ridge(saving.Saved):
     def _refit(self, model: int, gram: Floats, moment: Floats, rows: Floats) -> None:
         """A model of the window from its sums, or from its rows where some are so large that sums lose the others."""
         lam, size = self.ridge or 1.0, float(np.trace(gram))
-        if _MIXED * size <= lam or not _LOST * size <= lam:
+        if _MIN_RIDGE_IN_SUMS * size <= lam or not _MIN_RIDGE_IN_ROWS * size <= lam:
             ridge.refit(self.models[model], gram, moment, rows if self.counted else rows[:0])
         else:
             mine = self._in_window(model)
@@ -444,7 +444,7 @@ class Ridge(saving.Saved):
                 self._ones[model] = both[:, 1]
         if self.counted:
             squares = np.einsum("ij,ij->i", self._in_window(model)[:, 2:], self._in_window(model)[:, 2:])
-            logs = np.log(squares[squares > NOTHING])
+            logs = np.log(squares[squares > MIN_SQUARED_LENGTH])
             self.models[model, -1, :3] = len(squares), logs.sum(), logs.size
 
     def _counted(

@@ -24,7 +24,7 @@ from armwise.offline.evaluation.targets import views
 from armwise.offline.logs.rows import Ints, LogBlock, ndim
 
 LACK_OF_FIT, DRIFT = 0.2, 0.01  # p-values below which the model does not hold, which costs a wider interval at most
-_RIDGE, _PRIOR = 1.0, 10.0  # of scaled columns; rows of the common variance in that of a model
+_RIDGE, _PRIOR_ROWS = 1.0, 10.0  # of scaled columns; rows of the common variance in that of a model
 _FEW = 30  # rows of an arm below which its fit, and so its world, is not to be relied on
 _PART = 0.02  # share of a policy's decisions from which on an arm matters to it
 _CHECKED = 500  # rows on which the agent is compared with the log
@@ -203,7 +203,7 @@ class _Design:
             squares[m] = residuals[mine] @ residuals[mine]
             free[m] = max(len(mine) - float(np.trace(inverse[m] @ gram[m])), 0.0)
         common = squares.sum() / max(free.sum(), 1.0)
-        variance = (squares + _PRIOR * common) / (free + _PRIOR)
+        variance = (squares + _PRIOR_ROWS * common) / (free + _PRIOR_ROWS)
         return _Fit(rows, arms, residuals, theta, np.asarray(inverse, np.float64), gram, np.maximum(variance, 1e-24))
 
     def parts(self, arms: Ints) -> Iterator[tuple[int, Ints]]:

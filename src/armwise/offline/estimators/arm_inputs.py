@@ -13,7 +13,7 @@ from armwise.core.seeds import row_hashes
 from armwise.offline.logs.rows import LogBlock, ndim
 
 _DENSE = 64  # arms up to which an indicator is a plain array
-_PRIOR = 10.0  # rows of the overall mean that an arm's own is shrunk with
+_PRIOR = 10.0  # rows of the overall mean that shrink the mean of an arm
 
 
 def per_arm(rows: LogBlock) -> bool:

@@ -338,7 +338,7 @@ class Tally:
         return (self._job.low, self._job.high) if self.bounded else None
 
     def _unseen(self, target: Target, low: float, high: float, level: float, e: Estimator) -> tuple[float, float]:
-        """Where every row that counts has the same reward, as many rows as count leave at least this much open."""
+        """Widen an interval of rows that all have the same reward: so many rows leave at least this much open."""
         weighing = self._weighing(target)
         if not (e.needs_weights and self.bounded and self._job.log.has_probabilities and weighing.constant):
             return low, high

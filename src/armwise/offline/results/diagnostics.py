@@ -199,12 +199,12 @@ class Weighing:
 
     @property
     def constant(self) -> bool:
-        """Whether every row that counts has the same reward."""
+        """Whether all used rows have the same reward."""
         return self._rewards.others == 0 and self._rewards.n > 0
 
     @property
     def common_reward(self) -> float:
-        """The reward of every row that counts, where they are all the same."""
+        """The reward of the used rows, where they all have the same."""
         return self._rewards.low
 
     @property

@@ -31,14 +31,14 @@ def side_by_side(
         warnings.filterwarnings("ignore", message=".*tasks .*(have been successfully executed|have been cancelled)")
         parallel = joblib.Parallel(n_jobs=workers, backend=backend, batch_size=1, pre_dispatch="2*n_jobs",
                                    return_as="generator_unordered")  # fmt: skip
-        task = functools.partial(_deaf, function) if backend == "loky" else function
+        task = functools.partial(_ignore_sigint, function) if backend == "loky" else function
         with _interrupts_held() if backend == "loky" else contextlib.nullcontext():
             answers = parallel(joblib.delayed(task)(*each) for each in arguments)
         with _ended_quietly():
             yield from answers
 
 
-def _deaf(function: Callable[..., Any], *arguments: Any) -> Any:
+def _ignore_sigint(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task in a worker process, which ignores SIGINT: its parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return function(*arguments)

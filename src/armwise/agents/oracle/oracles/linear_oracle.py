@@ -8,7 +8,7 @@ import numpy as np
 
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
 from armwise.core.agent import Floats, count, positive
-from armwise.models.ridge import LIGHT, Ridge
+from armwise.models.ridge import RIDGE_SHARE, Ridge
 from armwise.native import ridge
 from armwise.native.simd import aligned_zeros, padded
 from armwise.policies.fixed import Linear
@@ -69,7 +69,7 @@ class LinearOracle(Oracle):
 
     def _solver(self, seen: np.ndarray) -> Callable[[Floats], Linear]:
         X = self._with_constant(seen)
-        lam = self.lam if self.lam is not None else LIGHT * float(X[0] @ X[0] if len(X) else 0.0) or 1.0
+        lam = self.lam if self.lam is not None else RIDGE_SHARE * float(X[0] @ X[0] if len(X) else 0.0) or 1.0
         model, d = aligned_zeros(padded(X.shape[1]) + 1, padded(X.shape[1])), X.shape[1]
         ridge.refit(model, lam * np.eye(d) + X.T @ X, np.zeros(d), np.zeros(0))
         W = model[:d, :d]  # A^-1 = W'W
