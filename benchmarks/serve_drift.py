@@ -18,7 +18,7 @@ import numpy as np
 from armwise.features.encoding.arms import read_arms
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision
+from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(10)])
 FADING = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0, "discount": 0.995}}
@@ -41,7 +41,7 @@ def earned(creation: Creation, seed: int, n: int, change: bool) -> tuple[np.ndar
         now = later if t >= n // 2 else pays
         person = int(5 * who)
         context = b'{"person": "p%d", "hour": %d}' % (person, int(997 * who) % 24)
-        [it] = model.decide([DecisionRequest(context, ARMS, u)])
+        [it] = model.decide([DrawRequest(context, ARMS, u)])
         asked = Decision(
             msgspec.Raw(context), list(ARMS.raws), it.p.tolist(), it.arm, 0, 1, 0.0, learn=model.learns,
             scaling=it.seen.scaling.journal,

@@ -204,7 +204,7 @@ def merging(args: Any) -> None:
     """Milliseconds of one merge, by the number of features and of databases."""
     from armwise.service.journal.events import Creation
     from armwise.service.model.build import build_model
-    from armwise.service.model.merging import merge
+    from armwise.service.model.merged_views import merge
 
     rng = np.random.default_rng(1)
     for dim in (128, 512, 1024):

@@ -80,10 +80,10 @@ from armwise.agents.budget.conservative import Conservative as Conservative
 from armwise.agents.budget.optimum import budget_optimum as budget_optimum
 from armwise.agents.budget.accounts import BudgetSpent as BudgetSpent
 from armwise.theory.certificate import certificate as certificate
-from armwise.service.decider.answers import Decided as Decided
-from armwise.service.decider.answers import Explanation as Explanation
-from armwise.service.decider.answers import Receipt as Receipt
-from armwise.service.decider.answers import UnknownDecision as UnknownDecision
+from armwise.service.decider.decided import Decided as Decided
+from armwise.service.decider.decided import Explanation as Explanation
+from armwise.service.decider.decided import Receipt as Receipt
+from armwise.service.decider.decided import UnknownDecision as UnknownDecision
 from armwise.service.decider.decider import Decider as Decider
 from armwise.service.decider.client import Client as Client
 from armwise.service.decider.client import ServiceError as ServiceError

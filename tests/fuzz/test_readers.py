@@ -24,7 +24,7 @@ from armwise.offline.logs.log import Log
 from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import unpack_arms
 from armwise.service.journal.events import KINDS, Row
-from armwise.service.web.v1 import read
+from armwise.service.web.v1.decisions import read
 
 CORPUS = Path(__file__).parent / "corpus"
 MUTATIONS = 150  # of each sample; ``make fuzz`` sets ARMWISE_FUZZ_SECONDS instead

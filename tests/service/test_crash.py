@@ -17,7 +17,7 @@ from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal, Written
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
-from armwise.service.web.v1 import DecisionAnswer
+from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.powerloss import Disk, Files, Remembered, write
 from tests.service.torture import torture
 

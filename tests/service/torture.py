@@ -28,7 +28,7 @@ from armwise.service.engine.draw import answer
 from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal, Written
 from armwise.service.log.verify import verify
-from armwise.service.web.v1 import DecisionAnswer
+from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.line import Line, asked
 
 _FORKING = multiprocessing.get_context("forkserver")

@@ -8,7 +8,7 @@ from typing import Any
 
 from armwise.service.app import Service
 from armwise.service.config import Config
-from armwise.service.web.openapi import document
+from armwise.service.web.v1.openapi import document
 
 _INTRO = """# HTTP API
 

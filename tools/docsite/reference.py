@@ -8,7 +8,7 @@ from typing import Any
 
 import armwise as aw
 from armwise.theory.advice import Advice, Recommendation, Situation
-from armwise.theory.algorithm_table import AlgorithmTable, Row, agents
+from armwise.theory.algorithm_table import AlgorithmRow, AlgorithmTable, agents
 from armwise.theory.assumption_filter import Verdict, Verdicts
 from docsite.docstrings import first_line, prose, signature
 
@@ -61,7 +61,7 @@ def _names(key: str) -> dict[str, Any]:
     if key == "guide":
         found |= {
             thing.__name__: thing
-            for thing in (Advice, Recommendation, Situation, Row, AlgorithmTable, Verdict, Verdicts)
+            for thing in (Advice, Recommendation, Situation, AlgorithmRow, AlgorithmTable, Verdict, Verdicts)
         }
     return found
 

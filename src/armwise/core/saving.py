@@ -70,6 +70,7 @@ class Saved:
 
     _learnt: ClassVar[tuple[str, ...]] = ()
     _namespace: ClassVar[str] = ""  # "kernels." where the class is public as armwise.kernels.X, not armwise.X
+    _saved_as: ClassVar[str] = ""  # the class's own name in files, where it has another in the code
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -133,7 +134,8 @@ def _same(mine: Any, theirs: Any) -> bool:
 
 
 def _class_name(cls: type[Saved]) -> str:
-    return f"{cls.__module__.split('.')[0]}:{cls._namespace}{cls.__qualname__}"
+    own = cls.__dict__.get("_saved_as") or cls.__qualname__
+    return f"{cls.__module__.split('.')[0]}:{cls._namespace}{own}"
 
 
 def _find_class(name: str) -> type[Saved]:

@@ -17,7 +17,7 @@ _UNSURE = 20.0  # times the share of a constant that the rows cannot express: th
 _NO_CENTRE = 1e-9  # a share of the rewards: less than that left unexplained of a constant says nothing of the centre
 
 
-class Model(Protocol):
+class CentredModel(Protocol):
     """What the noise has to know of a model: how it forgets, where it measures rewards from, what it explains."""
 
     discount: float
@@ -80,7 +80,7 @@ class Noise(saving.Saved):
         """
         return self._next - self._n
 
-    def add(self, reward: float, model: Model) -> bool:
+    def add(self, reward: float, model: CentredModel) -> bool:
         """One reward that the model has just learnt; whether the estimate was renewed.
 
         >>> Noise().add(0.0, Ridge(dim=1))
@@ -107,7 +107,7 @@ class Noise(saving.Saved):
         self._estimate(model)
         return True
 
-    def renew(self, model: Model) -> None:
+    def renew(self, model: CentredModel) -> None:
         """Estimate afresh, now.
 
         >>> noise = Noise()
@@ -128,7 +128,7 @@ class Noise(saving.Saved):
         """
         return self._at < self._n or self._scaled < self._n
 
-    def _estimate(self, model: Model) -> None:
+    def _estimate(self, model: CentredModel) -> None:
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)
         self.extent = self.high - self.low
         if self.scale_only:
@@ -150,7 +150,7 @@ class Noise(saving.Saved):
         spread = max(0.0, rest) + _PRIOR_ROUNDS * max(0.0, residual) / n
         self.deviation = math.sqrt(spread / (max(0.0, self._ones - used) + _PRIOR_ROUNDS))
 
-    def _move(self, by: float, model: Model) -> None:
+    def _move(self, by: float, model: CentredModel) -> None:
         """Measure rewards from another centre."""
         self._squares += by * (by * self._ones - 2.0 * self._sum)
         self._sum -= by * self._ones
@@ -159,7 +159,7 @@ class Noise(saving.Saved):
         self._centre += by
         model.recentre(self._centre)
 
-    def merge(self, other: Noise, model: Model) -> None:
+    def merge(self, other: Noise, model: CentredModel) -> None:
         """Add the rewards that another has seen; ``model`` has learnt all of them. The estimate is renewed.
 
         >>> noise, other = Noise(), Noise()

@@ -13,20 +13,21 @@ from typing import Any
 
 import msgspec
 
-from armwise.service.adapters.personalizer import admin, evaluations, rank, slots
+from armwise.service.adapters.personalizer import admin, evaluation_jobs, rank, slots
 from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
 from armwise.service.log.retain import Retention
 from armwise.service.sharding.sharded_engine import AnyEngine
-from armwise.service.web import audit, many, page, shapes, v1, versions
+from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
-from armwise.service.web.exports import Exports
 from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.service.web.keys import Keys
 from armwise.service.web.metrics import Metrics
-from armwise.service.web.openapi import document
+from armwise.service.web.offload import in_thread
 from armwise.service.web.page.watch import Watch
-from armwise.service.web.threads import in_thread
+from armwise.service.web.v1 import routes, schemas
+from armwise.service.web.v1.exports import Exports
+from armwise.service.web.v1.openapi import document
 
 log = logging.getLogger("armwise.service")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
@@ -61,16 +62,16 @@ class Service:
         self._watching = threading.Lock()
         self.router = Router(
             [
-                *v1.ROUTES,
-                *many.ROUTES,
-                *versions.ROUTES,
+                *routes.ROUTES,
                 *rank.ROUTES,
                 *slots.ROUTES,
                 *admin.ROUTES,
-                *evaluations.ROUTES,
+                *evaluation_jobs.ROUTES,
                 *page.ROUTES,
-                Route("GET", "healthz", "", self._health, gives={200: shapes.Status}),
-                Route("GET", "readyz", "", self._readiness, gives={200: shapes.Status, 503: shapes.Status}),
+                Route("GET", "healthz", "", self._health, gives={200: schemas.HealthAnswer}),
+                Route(
+                    "GET", "readyz", "", self._readiness, gives={200: schemas.HealthAnswer, 503: schemas.HealthAnswer}
+                ),
                 Route("GET", "metrics", "read", self._measures, gives={200: "text/plain"}),
                 Route("GET", "openapi.json", "", self._description, gives={200: "application/json"}),
             ]

@@ -19,7 +19,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.store import Database
-from armwise.service.model.merging import check_merges
+from armwise.service.model.merged_views import check_merges
 from armwise.service.sharding.sharded_engine import AnyEngine, ShardedEngine
 from armwise.service.web.keys import Key
 from armwise.service.web.logging import check_level

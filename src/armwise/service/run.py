@@ -21,7 +21,7 @@ from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.web.connections import Connection
 from armwise.service.web.logging import set_up
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
 
 log = logging.getLogger("armwise.service")
 GRACE = 5  # seconds that open requests get when the service stops

@@ -16,10 +16,10 @@ TableFormat = Literal["text", "markdown", "latex", "json"]
 
 
 @dataclass(frozen=True)
-class Row:
+class AlgorithmRow:
     """One agent of the table.
 
-    >>> Row("Exp3", "", "O(sqrt(T K ln K))", False, False, True, True, "3", "the best arm", "", "", "", "").agent
+    >>> AlgorithmRow("Exp3", "", "O(sqrt(T K ln K))", False, False, True, True, "3", "best arm", "", "", "", "").agent
     'Exp3'
     """
 
@@ -48,10 +48,10 @@ def agents() -> dict[str, type[Agent]]:
     return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
 
 
-def _row(name: str, theory: Theory) -> Row:
+def _row(name: str, theory: Theory) -> AlgorithmRow:
     bound = theory.regret_bound.__name__ if theory.regret_bound is not None else ""
-    same = {field: getattr(theory, field) for field in Row.__dataclass_fields__ if hasattr(theory, field)}
-    return Row(agent=name, bound=bound, **same)
+    same = {field: getattr(theory, field) for field in AlgorithmRow.__dataclass_fields__ if hasattr(theory, field)}
+    return AlgorithmRow(agent=name, bound=bound, **same)
 
 
 # ---------------------------------------------------------------------- the table
@@ -66,10 +66,10 @@ class AlgorithmTable(str):
     ()
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[AlgorithmRow, ...]
     verdicts: Any
 
-    def __new__(cls, text: str, rows: tuple[Row, ...], verdicts: Any = None) -> AlgorithmTable:
+    def __new__(cls, text: str, rows: tuple[AlgorithmRow, ...], verdicts: Any = None) -> AlgorithmTable:
         """Hold the text and its rows; with assumptions, also the verdict on every agent.
 
         >>> AlgorithmTable("| a |", ()).verdicts is None
@@ -83,24 +83,24 @@ class AlgorithmTable(str):
         return str(self)
 
 
-def row_of(name: str) -> Row:
+def row_of(name: str) -> AlgorithmRow:
     """One agent's row."""
     return _row(name, agents()[name].theory)
 
 
-def formatted(format: str, rows: tuple[Row, ...]) -> AlgorithmTable:
+def formatted(format: str, rows: tuple[AlgorithmRow, ...]) -> AlgorithmTable:
     """These rows as ``text``, ``markdown``, ``latex`` or ``json``."""
     if format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
     return AlgorithmTable(_FORMATS[format](rows), rows)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: AlgorithmRow) -> list[str]:
     flags = (row.high_probability, row.infinite_policies, row.needs_horizon, row.adversarial)
     return [row.agent, row.survey_row, row.regret, *("yes" if flag else "no" for flag in flags)]
 
 
-def _text(rows: tuple[Row, ...]) -> str:
+def _text(rows: tuple[AlgorithmRow, ...]) -> str:
     headings = ["Agent", "w.h.p.", "infinite", "needs T", "adversarial", "section", "Regret"]
     lines = [[row.agent, *_cells(row)[3:], row.section.split()[0], row.regret] for row in rows]
     widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
@@ -112,12 +112,12 @@ def _text(rows: tuple[Row, ...]) -> str:
     return "\n".join(out)
 
 
-def _markdown(rows: tuple[Row, ...]) -> str:
+def _markdown(rows: tuple[AlgorithmRow, ...]) -> str:
     lines = [_HEADINGS, ["---"] * len(_HEADINGS), *map(_cells, rows)]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def _latex(rows: tuple[Row, ...]) -> str:
+def _latex(rows: tuple[AlgorithmRow, ...]) -> str:
     lines = [f"{' & '.join([row.agent, row.survey_row, math(row.regret), *_cells(row)[3:]])} \\\\" for row in rows]
     head = " & ".join(_HEADINGS)
     return "\n".join(
@@ -125,11 +125,11 @@ def _latex(rows: tuple[Row, ...]) -> str:
     )
 
 
-def _json(rows: tuple[Row, ...]) -> str:
+def _json(rows: tuple[AlgorithmRow, ...]) -> str:
     return json.dumps([asdict(row) for row in rows], indent=2)
 
 
-_FORMATS: dict[TableFormat, Callable[[tuple[Row, ...]], str]] = {
+_FORMATS: dict[TableFormat, Callable[[tuple[AlgorithmRow, ...]], str]] = {
     "text": _text,
     "markdown": _markdown,
     "latex": _latex,

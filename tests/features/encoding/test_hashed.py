@@ -17,7 +17,7 @@ from armwise.features.encoding.arms import read_arm, read_arms
 from armwise.features.encoding.from_python import arm_to_json, read_named_arms
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import UNSCALED, Scaler, Scaling
-from armwise.features.encoding.tokens import InvalidInput, Stack, blake2b, part, part_of, read_json, tail
+from armwise.features.encoding.tokens import InvalidInput, RequestTokens, blake2b, part, part_of, read_json, tail
 
 MASK = 2**64 - 1
 
@@ -96,7 +96,7 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     used = sorted(scaling)
     arrays = Scaling.joined(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
     arms = [blake2b(b"a\x1eix"), blake2b(b"a\x1eiy")]
-    stack = Stack(read_context, tail(arms, [read_features, read_features]))
+    stack = RequestTokens(read_context, tail(arms, [read_features, read_features]))
     X = HashedRows(dim=dim).rows(stack, Scaling.of(arrays.journal))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
@@ -106,10 +106,10 @@ def test_a_row_never_changes() -> None:
     """Journals outlive versions: if this fails, old journals would be replayed into other models."""
     context = part(b'{"hour": 9, "tags": ["new", true, 3], "user": {"city": "Oslo", "age": null}}', "c")
     arm = read_arm(b'{"id": "pasta", "features": [{"taste": "salty"}, {"price": 12.5}]}')
-    scaler, stack = Scaler(), Stack(context, tail([arm.hash], [arm.features]))
+    scaler, stack = Scaler(), RequestTokens(context, tail([arm.hash], [arm.features]))
     scaler.update(stack.table)
     scaler.update(
-        Stack(
+        RequestTokens(
             part(b'{"hour": 15, "tags": ["new", true, 5]}', "c"), tail([bytes(8)], [part(b'{"price": 10}', "a")])
         ).table
     )
@@ -119,7 +119,7 @@ def test_a_row_never_changes() -> None:
 
 def test_without_interactions_only_pairs_with_the_constant_remain() -> None:
     context, arm = part(b'{"a": "x", "b": "y"}', "c"), part(b'{"c": "z"}', "a")
-    x = HashedRows(dim=4096, interactions=False).rows(Stack(context, tail([bytes(8)], [arm])), UNSCALED)[0]
+    x = HashedRows(dim=4096, interactions=False).rows(RequestTokens(context, tail([bytes(8)], [arm])), UNSCALED)[0]
     assert np.count_nonzero(x) == 5  # 1 and the two of the context with 1; 1 with the id and with the arm's own
 
 
@@ -129,7 +129,7 @@ def test_scaler_has_the_mean_and_deviation_of_everything_before() -> None:
     scaler = Scaler()
     for number in numbers:
         scaler.update(part(json.dumps({"x": number}).encode(), "c").table)
-    scaling = scaler.scaling(Stack(part(b'{"x": 1}', "c"), tail([], [])))
+    scaling = scaler.scaling(RequestTokens(part(b'{"x": 1}', "c"), tail([], [])))
     assert scaling.means == pytest.approx(numbers.mean(), rel=1e-12)
     assert scaling.deviations == pytest.approx(numbers.std(), rel=1e-12)
 

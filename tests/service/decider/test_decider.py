@@ -23,9 +23,10 @@ import armwise as aw
 from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import arm_to_json, to_json
-from armwise.service.decider.asked import Asked
+from armwise.features.encoding.tokens import NO_TOKENS
 from armwise.service.decider.memory import Memory
 from armwise.service.engine.fold import fold
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Creation, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
@@ -61,7 +62,7 @@ def test_what_came_of_a_reward_is_told_apart(shop: aw.Decider) -> None:
 def test_a_reward_after_its_window_is_late() -> None:
     now = [1000.0]
     home = Memory(Creation(settings=Settings(window=60.0, default=-1.0)), clock=lambda: now[0])
-    home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), "e1")])
+    home.decide([ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"', b'"b"']), "e1")])
     now[0] += 61.0
     assert home.reward([("e1", 1.0, None)])[0].status == "late"
     assert home.model().lessons == 1  # the default, once

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from armwise.features.encoding.from_python import read_context, read_named_arms
-from armwise.service.decider.asked import Asked
 from armwise.service.decider.memory import Memory
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Creation, Settings
 
 ARMS = read_named_arms([f"a{k}" for k in range(10)])
@@ -22,7 +22,7 @@ def live(home: Memory, seed: int, n: int = 1500) -> tuple[float, list[int]]:
         now = np.roll(pays, 5, axis=1) if t >= n else pays
         person = int(5 * who)
         context = {"person": f"p{person}", "hour": int(997 * who) % 24}
-        made = home.decide_one(Asked(*read_context(context), ARMS, None))
+        made = home.decide_one(ParsedRequest(*read_context(context), ARMS, None))
         paid = now[person, int(made.arm[1:])]
         found.append(paid)
         home.reward_one(made.id, float(luck < paid), None)

@@ -14,7 +14,7 @@ import pytest
 from armwise.core import saving
 from armwise.core.agent import Choice
 from armwise.features.encoding.arms import read_arm, read_arms
-from armwise.features.encoding.tokens import InvalidInput, Stack, part
+from armwise.features.encoding.tokens import InvalidInput, RequestTokens, part
 from armwise.native.choice import draw
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unknown
@@ -24,8 +24,8 @@ from armwise.service.journal.rules import Status
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import pieces
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionRequest
-from armwise.service.web.v1 import decision_json
+from armwise.service.model.model import DrawRequest
+from armwise.service.web.v1.decisions import decision_json
 from tests.service.serving import ARMS, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
@@ -231,7 +231,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
     for k in range(40):
         context = json.dumps({"x": rng.normal(), "y": rng.normal() * 100.0}).encode()
         model = engine.models["shop"]
-        [drawn] = model.decide([DecisionRequest(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))])
+        [drawn] = model.decide([DrawRequest(context, read_arms(ARMS), engine.uniform("shop", f"e{k}"))])
         view = model.encoder.rows(_stack(context), drawn.seen.scaling)
         answer = engine.decide("shop", context, ARMS, id=f"e{k}")
         seen[k], choices[k] = view, Choice(drawn.arm, answer.probability)
@@ -249,7 +249,7 @@ def test_learning_uses_exactly_what_was_seen_when_deciding(engines: Make) -> Non
 
 def _stack(context: bytes) -> Any:
     arms = read_arms(ARMS)
-    return Stack(part(context, "c"), arms.tail)
+    return RequestTokens(part(context, "c"), arms.tail)
 
 
 def test_the_same_id_gets_the_same_answer_and_other_content_is_refused(engines: Make) -> None:

@@ -20,7 +20,7 @@ from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact
 from armwise.service.log.verify import verify
-from armwise.service.model.model import DecisionRequest
+from armwise.service.model.model import DrawRequest
 from armwise.service.web.page.watch import Watch
 from tests.service.serving import ARMS, Clock, ask, replayed, settled, state
 
@@ -59,9 +59,9 @@ def test_a_decision_is_drawn_from_the_whole_mixture(engines: Make) -> None:
     assert leader.versions["bold"].model.lessons == 30  # trained before it decides
     it = ask(engine, "mixed", {"hour": 9})
     made = decisions(engine)[-1]
-    [alone] = [drawn.p for drawn in leader.decide([DecisionRequest(b'{"hour": 9}', _arms(), 0.5)])]
+    [alone] = [drawn.p for drawn in leader.decide([DrawRequest(b'{"hour": 9}', _arms(), 0.5)])]
     bold = leader.versions["bold"].model
-    [other] = [drawn.p for drawn in bold.decide([DecisionRequest(b'{"hour": 9}', _arms(), 0.5)])]
+    [other] = [drawn.p for drawn in bold.decide([DrawRequest(b'{"hour": 9}', _arms(), 0.5)])]
     assert made.p == pytest.approx((0.6 * alone + 0.4 * other).tolist())
     assert it.probability == made.p[made.arm]
     assert (made.among["v1"].share, made.among["v1"].p) == (0.6, alone[made.arm])
@@ -90,7 +90,7 @@ def test_a_shadow_is_asked_and_changes_nothing(engines: Make, tmp_path: Path) ->
     before = [made.p for made in decisions(engine)]
     add_version(engine, "shop", "shadow", BOLD)
     leader = engine.models["shop"]
-    [alone] = [drawn.p for drawn in leader.decide([DecisionRequest(b'{"hour": 9}', _arms(), 0.5)])]
+    [alone] = [drawn.p for drawn in leader.decide([DrawRequest(b'{"hour": 9}', _arms(), 0.5)])]
     ask(engine, "one", {"hour": 9})
     made = decisions(engine)[-1]
     assert made.p == alone.tolist()

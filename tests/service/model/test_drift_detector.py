@@ -1,4 +1,4 @@
-"""Drift: an alarm when tastes change, hardly ever otherwise; what was learnt before counts little then."""
+"""DriftDetector: an alarm when tastes change, hardly ever otherwise; what was learnt before counts little then."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Change, Creation, Decision, Reward, Row, Settings
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.model.drift import MOST_OPEN, Drift
-from armwise.service.model.model import DecisionOutcome, DecisionRequest
+from armwise.service.model.drift import MOST_OPEN, DriftDetector
+from armwise.service.model.model import DecisionOutcome, DrawRequest
 from tests.service.serving import replayed, settled, state
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(6)])
@@ -36,7 +36,7 @@ def earned(drift: str, seed: int, changes: bool, n: int = 500) -> tuple[list[flo
         now = after if changes and t >= 2 * n else pays
         person = int(4 * who)
         context = b'{"person": "p%d"}' % person
-        [it] = model.decide([DecisionRequest(context, ARMS, u)])
+        [it] = model.decide([DrawRequest(context, ARMS, u)])
         asked = Decision(
             msgspec.Raw(context), list(ARMS.raws), it.p.tolist(), it.arm, 0, 1, 0.0,
             scaling=it.seen.scaling.journal,
@@ -71,7 +71,7 @@ def test_false_alarms_are_rare() -> None:
     rng = np.random.default_rng(7)
     alarms = 0
     for _ in range(40):
-        drift, mean = Drift(), rng.uniform(0.05, 0.95)
+        drift, mean = DriftDetector(), rng.uniform(0.05, 0.95)
         rewards, hopes = (rng.random(1000) < mean).tolist(), (mean + rng.normal(0.05, 0.1, 1000)).tolist()
         alarms += sum(drift.add(hope, float(reward), 0.0, 1.0) for hope, reward in zip(hopes, rewards))
     assert alarms <= 5
@@ -80,7 +80,7 @@ def test_false_alarms_are_rare() -> None:
 def test_to_learn_what_pays_is_no_drift() -> None:
     """It expects nothing at first and earns a lot, then what it earns: its promises were never too high."""
     rng = np.random.default_rng(2)
-    drift = Drift()
+    drift = DriftDetector()
     hopes = np.minimum(np.linspace(0.0, 1.0, 400), 0.5)
     assert not any(drift.add(hope, float(luck < 0.5), 0.0, 1.0) for hope, luck in zip(hopes.tolist(), rng.random(400)))
 
@@ -88,7 +88,7 @@ def test_to_learn_what_pays_is_no_drift() -> None:
 def test_zeros_that_come_when_windows_close_are_no_drift() -> None:
     """Clicks come at once, their lack later and all together: decisions are taken in the order they were made."""
     rng = np.random.default_rng(3)
-    drift = Drift()
+    drift = DriftDetector()
     for start in range(0, 6000, 200):
         clicks = rng.random(200) < 0.4
         for k in range(200):

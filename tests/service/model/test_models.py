@@ -13,7 +13,7 @@ import armwise
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.engine import Engine
-from armwise.service.model.model import DecisionRequest
+from armwise.service.model.model import DrawRequest
 from tests.service.serving import ARMS, ask, replayed, settled, state
 
 Make = Callable[..., Engine]
@@ -158,7 +158,7 @@ def test_deciding_changes_nothing(engines: Make, name: str) -> None:
     before = engine.export("shop")
     context = b'{"x": 1.0, "advice": [[1, 0, 0], [0, 0.5, 0.5]]}' if name != "PerContext" else b'{"day": 1}'
     for k in range(5):
-        engine.models["shop"].decide([DecisionRequest(context, read_arms(ARMS), k / 5.0)])
+        engine.models["shop"].decide([DrawRequest(context, read_arms(ARMS), k / 5.0)])
     assert engine.export("shop") == before
 
 

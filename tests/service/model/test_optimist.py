@@ -13,7 +13,7 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import arm_to_json, read_context, read_named_arms
 from armwise.service.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision, Model
+from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision, Model
 from armwise.service.model.versions import Challenger, draw_among
 
 AGENTS: dict[str, dict[str, Any]] = {
@@ -50,8 +50,8 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
     for k in range(120):
         context, arms = request(rng, k)
         (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
-        [ours] = quick.decide([DecisionRequest(text, offered, u, tokens)])
-        [theirs] = slow.decide([DecisionRequest(text, offered, u)])
+        [ours] = quick.decide([DrawRequest(text, offered, u, tokens)])
+        [theirs] = slow.decide([DrawRequest(text, offered, u)])
         assert (ours.arm, ours.p.tobytes(), ours.seen.scaling) == (theirs.arm, theirs.p.tobytes(), theirs.seen.scaling)
         assert ours.seen.drawn and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
         made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
@@ -123,7 +123,7 @@ def test_decisions_registered_together_are_those_registered_one_by_one_to_the_bi
             k += 1
             context, arms = request(rng, k)
             (text, tokens), offered = read_context(context), read_named_arms(arms)
-            [drawn] = quick.decide([DecisionRequest(text, offered, rng.random(), tokens)])
+            [drawn] = quick.decide([DrawRequest(text, offered, rng.random(), tokens)])
             made = Decision(msgspec.Raw(text), offered.raws, drawn.p.tolist(), drawn.arm, k, 9, 0.0)
             made.scaling = drawn.seen.scaling.journal
             batch.append(JournaledDecision(Row(k, k, "shop", "decision", "", b""), made, drawn.seen))

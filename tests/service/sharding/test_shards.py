@@ -24,7 +24,7 @@ from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.members import Members
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.model.merging import merge
+from armwise.service.model.merged_views import merge
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
 from armwise.service.sharding.sharded_engine import ShardedEngine
 

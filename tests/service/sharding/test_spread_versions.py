@@ -18,7 +18,7 @@ from armwise.service.errors import Conflict
 from armwise.service.journal.events import Creation, Decision, Version
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
-from armwise.service.model.merging import merge
+from armwise.service.model.merged_views import merge
 from armwise.service.model.model import Model
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from armwise.service.web.page.watch import Watch

@@ -16,8 +16,8 @@ import pytest
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.web import v1
 from armwise.service.web.keys import Key, digest
+from armwise.service.web.v1 import decisions
 from tests.service.serving import Running
 
 
@@ -128,7 +128,7 @@ def test_what_fails_in_between_is_an_answer(running: Running, monkeypatch: pytes
     def broken(*args: Any) -> Any:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(v1, "answer", broken)
+    monkeypatch.setattr(decisions, "answer", broken)
     assert running.client.post("/v1/decisions", content=decision("broken")).status_code == 500
 
 

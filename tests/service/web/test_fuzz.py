@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.web.keys import Key, digest
-from armwise.service.web.openapi import document
+from armwise.service.web.v1.openapi import document
 from tests.service.serving import Running
 
 KEY = {"Authorization": "Bearer secret"}

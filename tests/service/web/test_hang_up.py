@@ -21,8 +21,8 @@ from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Creation
-from armwise.service.web.threads import in_thread
-from armwise.service.web.v1 import stream
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1.log_stream import stream
 from tests.service.database import Server
 from tests.service.line import asked
 from tests.service.serving import ARMS

@@ -13,7 +13,7 @@ import pytest
 
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.engine.counts import MOST_ARMS
+from armwise.service.engine.commit_counts import MOST_ARMS
 from armwise.service.web.audit import PER_MINUTE, RefusedKeys
 from armwise.service.web.keys import Key, digest
 

@@ -12,10 +12,10 @@ import msgspec
 
 from armwise.features.encoding.tokens import (
     MAX_ID,
-    NOTHING,
+    NO_TOKENS,
+    ArmTokens,
     InvalidInput,
-    Part,
-    Tail,
+    PackedTokens,
     hash_id,
     part,
     refuse_twice,
@@ -31,11 +31,11 @@ class Arm(NamedTuple):
     """
 
     id: str
-    features: Part
+    features: PackedTokens
     n_keys: int  # in the text it came as
     hash: bytes  # of its id, as a token
     raw: msgspec.Raw  # as it came; remembered with the arm, so that a thousand decisions share it
-    words: bytes  # the hash of its id and its tokens, as ``Tail`` has them
+    words: bytes  # the hash of its id and its tokens, as ``ArmTokens`` has them
 
 
 class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through it
@@ -46,7 +46,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
     """
 
     ids: tuple[str, ...]
-    tail: Tail  # their tokens, put together
+    tail: ArmTokens  # their tokens, put together
     _arms: Sequence[Arm] | None  # None: read from their texts, when somebody asks
     _write: Callable[[], Sequence[bytes]] | None  # gives the texts where there are none yet
     _raws: list[msgspec.Raw] | None = None
@@ -106,10 +106,10 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         return self._arms
 
     @property
-    def features(self) -> list[Part]:
+    def features(self) -> list[PackedTokens]:
         """The tokens of each one's features.
 
-        >>> read_arms([b'"a"']).features == [NOTHING]
+        >>> read_arms([b'"a"']).features == [NO_TOKENS]
         True
         """
         return [arm.features for arm in self.arms]
@@ -161,15 +161,15 @@ def _read(text: bytes) -> Arm:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"an arm: {why(error, text)}") from None
     if isinstance(sent, str):
-        return _arm(sent, NOTHING, 0, text)
+        return _arm(sent, NO_TOKENS, 0, text)
     unset = sent.features is msgspec.UNSET
-    features = NOTHING if unset else part(bytes(sent.features), "a")
+    features = NO_TOKENS if unset else part(bytes(sent.features), "a")
     n_keys = features.n_keys + (1 if unset else 2)
     refuse_twice("an arm", text, n_keys)
     return _arm(sent.id, features, n_keys, text)
 
 
-def _arm(id: str, features: Part, n_keys: int, text: bytes) -> Arm:
+def _arm(id: str, features: PackedTokens, n_keys: int, text: bytes) -> Arm:
     hash = hash_id(check_id("an arm's id", id))
     return Arm(id, features, n_keys, hash, msgspec.Raw(text), hash + features.counted)
 
@@ -236,7 +236,7 @@ def check_ids(ids: Sequence[str]) -> None:
 
 
 def _columns(arms: Sequence[Arm]) -> ArmColumns:
-    words = Tail(len(arms), b"".join([arm.words for arm in arms]))
+    words = ArmTokens(len(arms), b"".join([arm.words for arm in arms]))
     return ArmColumns(tuple([arm.id for arm in arms]), words, arms, None)
 
 

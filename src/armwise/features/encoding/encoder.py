@@ -48,7 +48,7 @@ from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler
-from armwise.features.encoding.tokens import NOTHING, ONE, Part, Stack, hash_id, named_tokens, tail
+from armwise.features.encoding.tokens import NO_TOKENS, ONE, PackedTokens, RequestTokens, hash_id, named_tokens, tail
 from armwise.native.features import mix, scaled
 
 
@@ -92,7 +92,7 @@ class Encoder(HashedRows):
         parts = [_tokens(context) for context in contexts]
         offered = list(arms)
         parts += read_named_arms(offered).features if offered else []
-        self.scaler.update(*[Stack(each, tail([], [])).table for each in parts] or [NOTHING.table])
+        self.scaler.update(*[RequestTokens(each, tail([], [])).table for each in parts] or [NO_TOKENS.table])
         return self
 
     def transform(self, contexts: Iterable[Any]) -> Floats:
@@ -109,7 +109,7 @@ class Encoder(HashedRows):
         >>> float(np.linalg.norm(Encoder(dim=8).row({"tags": ["new", "cheap"], "user": {"city": "Oslo"}})).round(12))
         1.0
         """
-        stack = Stack(_tokens(context), tail([], []))
+        stack = RequestTokens(_tokens(context), tail([], []))
         return self.shared(stack, self.scaler.scaling(stack))
 
     def rows_of(self, context: Any, arms: Iterable[Any]) -> Floats:
@@ -118,7 +118,7 @@ class Encoder(HashedRows):
         >>> Encoder(dim=8).rows_of({"hour": 9}, ["red", {"id": "blue", "price": 3}]).shape
         (2, 8)
         """
-        stack = Stack(_tokens(context), read_named_arms(arms).tail)
+        stack = RequestTokens(_tokens(context), read_named_arms(arms).tail)
         return self.rows(stack, self.scaler.scaling(stack))
 
     # ------------------------------------------------------------------ names back from positions
@@ -187,7 +187,7 @@ class Encoder(HashedRows):
         texts = [(read_context(context)[0], "c")]
         if arms is not None and (features := _features(bytes(arms.raws[0]))):
             texts.append((features, "a"))
-        stack = Stack(_tokens(context), arms.tail if arms is not None else tail([], []))
+        stack = RequestTokens(_tokens(context), arms.tail if arms is not None else tail([], []))
         scaling = self.scaler.scaling(stack)
         scales = dict(zip(scaling.names.tolist(), zip(scaling.means.tolist(), scaling.deviations.tolist())))
         sides: list[list[Any]] = []
@@ -202,7 +202,7 @@ class Encoder(HashedRows):
         return [("1", ONE, 1.0), *sides[0]], [("1", ONE, 1.0), *own, *theirs]
 
 
-def _tokens(context: Any) -> Part:
+def _tokens(context: Any) -> PackedTokens:
     return read_context(context)[1]
 
 

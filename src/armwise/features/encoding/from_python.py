@@ -18,10 +18,10 @@ import msgspec
 from armwise.features.encoding.arms import ArmColumns, check_id, check_ids, read_arms
 from armwise.features.encoding.tokens import (
     LIMITS,
-    NOTHING,
+    NO_TOKENS,
+    ArmTokens,
     InvalidInput,
-    Part,
-    Tail,
+    PackedTokens,
     hash_id,
     part,
     part_of,
@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # whatever the locale is
 
 
-def read_context(value: Any) -> tuple[bytes, Part]:
+def read_context(value: Any) -> tuple[bytes, PackedTokens]:
     """A context as JSON, and its tokens.
 
     >>> read_context({"hour": 9})[0]
@@ -96,12 +96,12 @@ def _described(arms: list[Any]) -> ArmColumns | None:
         return None
     if len(described) < len(arms):
         each = iter(packed)
-        packed = [next(each) if type(arm) is dict else NOTHING.counted for arm in arms]
+        packed = [next(each) if type(arm) is dict else NO_TOKENS.counted for arm in arms]
     words = b"".join(itertools.chain.from_iterable(zip(hashes, packed)))
     if known is not None and known.kinds == kinds and known.columns.tail.words == words:
         return known.columns
     copies = [arm.copy() if type(arm) is dict else arm for arm in arms]
-    columns = ArmColumns(ids, Tail(len(ids), words), None, _Texts(copies))
+    columns = ArmColumns(ids, ArmTokens(len(ids), words), None, _Texts(copies))
     if len(words) <= MAX_CATALOGUE_BYTES:
         if len(_catalogues) >= MAX_CATALOGUES:
             _catalogues.clear()

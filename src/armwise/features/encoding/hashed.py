@@ -5,7 +5,7 @@ from __future__ import annotations
 from armwise.core.agent import Floats, count
 from armwise.core.saving import Saved
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import ONE, Stack
+from armwise.features.encoding.tokens import ONE, RequestTokens
 from armwise.native.features import cross
 
 MAX_DIM = 8192
@@ -15,9 +15,10 @@ class HashedRows(Saved):
     """Rows of ``dim`` hashed features, one for each arm.
 
     >>> from armwise.features.encoding.running_scale import UNSCALED
-    >>> from armwise.features.encoding.tokens import NOTHING, Stack, part, tail
+    >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, part, tail
     >>> ids = [bytes(8), bytes(8)]
-    >>> stack = Stack(part(b'{"time": "morning"}', "c"), tail(ids, [part(b'{"taste": "salty"}', "a"), NOTHING]))
+    >>> arms = tail(ids, [part(b'{"taste": "salty"}', "a"), NO_TOKENS])
+    >>> stack = RequestTokens(part(b'{"time": "morning"}', "c"), arms)
     >>> HashedRows(dim=16).rows(stack, UNSCALED).shape
     (2, 16)
     """
@@ -30,23 +31,23 @@ class HashedRows(Saved):
             raise ValueError(f"interactions must be true or false, got {interactions!r}")
         self.interactions = interactions
 
-    def rows(self, stack: Stack, scaling: Scaling) -> Floats:
+    def rows(self, stack: RequestTokens, scaling: Scaling) -> Floats:
         """The (K, dim) features of the arms, with the scaling that a decision used.
 
         >>> from armwise.features.encoding.running_scale import UNSCALED
-        >>> from armwise.features.encoding.tokens import NOTHING, Stack, tail
-        >>> row = HashedRows(dim=8).rows(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED)[0]
+        >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, tail
+        >>> row = HashedRows(dim=8).rows(RequestTokens(NO_TOKENS, tail([bytes(8)], [NO_TOKENS])), UNSCALED)[0]
         >>> float(round(row @ row, 12))
         1.0
         """
         return cross(stack.words, *scaling.columns, self.dim, self.interactions, False, ONE)
 
-    def shared(self, stack: Stack, scaling: Scaling) -> Floats:
+    def shared(self, stack: RequestTokens, scaling: Scaling) -> Floats:
         """The (dim,) features of the context alone, for agents that have their arms fixed.
 
         >>> from armwise.features.encoding.running_scale import UNSCALED
-        >>> from armwise.features.encoding.tokens import NOTHING, Stack, tail
-        >>> HashedRows(dim=4).shared(Stack(NOTHING, tail([bytes(8)], [NOTHING])), UNSCALED).shape
+        >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, tail
+        >>> HashedRows(dim=4).shared(RequestTokens(NO_TOKENS, tail([bytes(8)], [NO_TOKENS])), UNSCALED).shape
         (4,)
         """
         row: Floats = cross(stack.words, *scaling.columns, self.dim, self.interactions, True, ONE)[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.core.saving import Saved
-from armwise.features.encoding.tokens import Hashes, Stack, Table, as_table
+from armwise.features.encoding.tokens import Hashes, RequestTokens, Table, as_table
 from armwise.native.decisions import take_numbers
 from armwise.native.features import varied, welford
 
@@ -98,10 +98,10 @@ UNSCALED = Scaling(b"")
 class Scaler(Saved):
     """The mean and spread of every named number, in a table that grows as names appear.
 
-    >>> from armwise.features.encoding.tokens import Stack, part, tail
+    >>> from armwise.features.encoding.tokens import RequestTokens, part, tail
     >>> scaler = Scaler()
     >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
-    >>> scaling = scaler.scaling(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
+    >>> scaling = scaler.scaling(RequestTokens(part(b'{"hour": 9}', "c"), tail([], [])))
     >>> scaling.means, scaling.deviations
     (array([12.]), array([3.]))
     """
@@ -139,12 +139,12 @@ class Scaler(Saved):
         )
         welford(self.names, self.counts, self.means, self.squares, table, True)
 
-    def take(self, stack: Stack) -> None:
+    def take(self, stack: RequestTokens) -> None:
         """``update`` with the numbers of one request.
 
-        >>> from armwise.features.encoding.tokens import Stack, part, tail
+        >>> from armwise.features.encoding.tokens import RequestTokens, part, tail
         >>> scaler = Scaler()
-        >>> scaler.take(Stack(part(b'{"hour": 9}', "c"), tail([], [])))
+        >>> scaler.take(RequestTokens(part(b'{"hour": 9}', "c"), tail([], [])))
         >>> scaler.means
         array([9.])
         """
@@ -154,11 +154,11 @@ class Scaler(Saved):
         ):
             self.update(stack.table)
 
-    def scaling(self, stack: Stack) -> Scaling:
+    def scaling(self, stack: RequestTokens) -> Scaling:
         """Mean and deviation of each number in a request that has varied.
 
-        >>> from armwise.features.encoding.tokens import NOTHING, Stack, part, tail
-        >>> Scaler().scaling(Stack(part(b'{"hour": 9}', "c"), tail([], []))).names.size
+        >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, part, tail
+        >>> Scaler().scaling(RequestTokens(part(b'{"hour": 9}', "c"), tail([], []))).names.size
         0
         """
         return Scaling.joined(*varied(self.names, self.counts, self.means, self.squares, stack.table))

@@ -38,7 +38,7 @@ class InvalidInput(ValueError):
     """
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class PackedTokens(msgspec.Struct, frozen=True, gc=False):
     """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric.
 
     >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table.view(np.float64)[:, 1]
@@ -52,7 +52,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     def table(self) -> Table:
         """The tokens as an array.
 
-        >>> NOTHING.table.shape
+        >>> NO_TOKENS.table.shape
         (0, 3)
         """
         return as_table([self.counted[8:]])
@@ -63,25 +63,25 @@ _SPACES = {"c": b"c", "a": b"a"}
 _TWICE = "a key appears twice in one object"
 
 
-def count_tokens(parts: Sequence[Part]) -> int:
+def count_tokens(parts: Sequence[PackedTokens]) -> int:
     """How many tokens some parts have.
 
-    >>> count_tokens([part(b'{"a": 1}', "c"), NOTHING])
+    >>> count_tokens([part(b'{"a": 1}', "c"), NO_TOKENS])
     1
     """
     return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
 
 
-NOTHING = Part(bytes(8), 0)
+NO_TOKENS = PackedTokens(bytes(8), 0)
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
 
 
-class Tail(msgspec.Struct, frozen=True, gc=False):
+class ArmTokens(msgspec.Struct, frozen=True, gc=False):
     """The tokens of a request's arms, made once for all requests with these arms.
 
-    >>> tail([bytes(8)], [NOTHING]).n
+    >>> tail([bytes(8)], [NO_TOKENS]).n
     1
     """
 
@@ -98,33 +98,33 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
         return (len(self.words) - 16 * self.n) // _ROW.size
 
 
-def tail(ids: Sequence[bytes], arms: Sequence[Part]) -> Tail:
+def tail(ids: Sequence[bytes], arms: Sequence[PackedTokens]) -> ArmTokens:
     """The tokens of some arms; ``ids`` are the hashes of their ids.
 
-    >>> len(tail([bytes(8)], [NOTHING]).words)
+    >>> len(tail([bytes(8)], [NO_TOKENS]).words)
     16
     """
     pieces = [b""] * (2 * len(arms))
     pieces[::2], pieces[1::2] = ids, [arm.counted for arm in arms]
-    return Tail(len(arms), b"".join(pieces))
+    return ArmTokens(len(arms), b"".join(pieces))
 
 
-class Stack(msgspec.Struct, frozen=True, gc=False):
+class RequestTokens(msgspec.Struct, frozen=True, gc=False):
     """The tokens of a request.
 
-    >>> Stack(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NOTHING])).words[[0, 1, 5, 6]]
+    >>> RequestTokens(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NO_TOKENS])).words[[0, 1, 5, 6]]
     array([1, 1, 0, 0], dtype=uint64)
     """
 
-    context: Part
-    tail: Tail
+    context: PackedTokens
+    tail: ArmTokens
 
     @property
     def words(self) -> NDArray[np.uint64]:
         """The number of arms, then the context, then for each arm the hash of its id and its features; of both the
         number of tokens and three words for each.
 
-        >>> len(Stack(NOTHING, tail([bytes(8)], [NOTHING])).words)
+        >>> len(RequestTokens(NO_TOKENS, tail([bytes(8)], [NO_TOKENS])).words)
         4
         """
         return _words((self.tail.n.to_bytes(8, "little"), self.context.counted, self.tail.words))
@@ -133,7 +133,8 @@ class Stack(msgspec.Struct, frozen=True, gc=False):
     def table(self) -> Table:
         """The numeric tokens as one table.
 
-        >>> Stack(part(b'{"a": 1, "d": "x"}', "c"), tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])).table.shape
+        >>> arms = tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])
+        >>> RequestTokens(part(b'{"a": 1, "d": "x"}', "c"), arms).table.shape
         (3, 3)
         """
         return as_table([numeric(self.context.counted, self.tail.words, self.tail.n)])
@@ -239,7 +240,7 @@ def count_keys(value: Any) -> int:
     return 0
 
 
-def part(text: bytes, space: str) -> Part:
+def part(text: bytes, space: str) -> PackedTokens:
     """The tokens of a JSON object or list of objects.
 
     >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
@@ -260,7 +261,7 @@ def part(text: bytes, space: str) -> Part:
     return found
 
 
-def part_of(value: Any, space: str) -> Part:
+def part_of(value: Any, space: str) -> PackedTokens:
     """The tokens of a dictionary, or of a list of them; TypeError if there is anything in it that JSON does not have.
 
     >>> part_of({"hour": 9}, "c") == part(b'{"hour": 9}', "c")
@@ -270,7 +271,7 @@ def part_of(value: Any, space: str) -> Part:
         [packed], n_keys, _ = tokens([value], _SPACES[space], None, LIMITS)
     except ValueError as error:
         raise InvalidInput(str(error)) from None
-    return Part(packed, n_keys)
+    return PackedTokens(packed, n_keys)
 
 
 def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:

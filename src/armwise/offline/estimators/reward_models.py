@@ -21,7 +21,7 @@ _ROWS = 1 << 17  # a ridge learns from this many rows of a longer log, or from _
 _PER_PARAMETER = 100
 
 
-class Model(Protocol):
+class RewardModel(Protocol):
     """What the estimators ask: the expected reward of every arm in these rows."""
 
     def predict(self, rows: LogBlock) -> Floats:
@@ -312,7 +312,7 @@ class Given:
 
 def fitted_model(
     model: Any, log: Log, folds: int, seed: int, progress: Any = None, cluster: Any = None
-) -> Model:  # fmt: skip
+) -> RewardModel:  # fmt: skip
     """What ``reward_model=`` may be: None (a cross-fitted ridge), a regressor to cross-fit, or a finished model.
 
     ``cluster`` (a column's name, or an array with one value per row) keeps the rows of a cluster in one fold.

@@ -14,7 +14,7 @@ from armwise.offline.estimators.estimators import Estimator, Facts, named
 from armwise.offline.estimators.reward_models import fitted_model
 from armwise.offline.evaluation.offers import Mask, offered, remark, restricted, rows_of
 from armwise.offline.evaluation.passes import Pass
-from armwise.offline.evaluation.settings import Logged, Settings
+from armwise.offline.evaluation.settings import EvaluationSettings, Logged
 from armwise.offline.evaluation.tally import Tally
 from armwise.offline.evaluation.targets import Always, Target
 from armwise.offline.intervals.intervals import IntervalKind
@@ -160,7 +160,7 @@ def evaluate(
     asked, level = level, both_sides(level, one_sided)
     together = len(policies) if simultaneous else 1
     single = 1.0 - (1.0 - level) / together if interval in ("betting", "sequence") else level
-    job = Settings(log, clip, interval, single, reward_range, max_weight, folds, cap, cluster is not None)
+    job = EvaluationSettings(log, clip, interval, single, reward_range, max_weight, folds, cap, cluster is not None)
     targets = {name: Target(each, log, name or None) for name, each in policies.items()}
     reported = (Logged(),) if baseline == "logged" else ()
     pairs = [(e, t) for t in targets.values() for e in chosen]
@@ -328,7 +328,7 @@ def compare(
             n, log = len(both_offered), restricted(log, both_offered, "first and second")
             left = f"both policies were on offer in {len(log):,} of {n:,} rows, and are compared on these"
     asked, level = level, both_sides(level, one_sided)
-    job = Settings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
+    job = EvaluationSettings(log, clip, interval, level, reward_range, max_weight, folds, cap, cluster is not None)
     targets = [Target(first, log), Target(second, log)]
     run = Pass(job, [(chosen, target) for target in targets], reward_model, folds, seed, None, cluster)
     run.go(progress, engine)
@@ -370,7 +370,7 @@ def scores(
     array([2., 0.])
     """
     [chosen] = named(estimator)
-    job = Settings(log, clip, "normal", 0.95, None, None, folds, cap)
+    job = EvaluationSettings(log, clip, "normal", 0.95, None, None, folds, cap)
     target, model = Target(policy, log), None
     if chosen.needs_model:
         model = fitted_model(reward_model, log, folds, seed)

@@ -11,8 +11,8 @@ import numpy as np
 
 from armwise.core.cluster import check_dask, dask_client
 from armwise.offline.estimators.estimators import Estimator
-from armwise.offline.estimators.reward_models import Crossfit, CrossfitRidge, Model, RidgeSums, fitted_model
-from armwise.offline.evaluation.settings import Settings
+from armwise.offline.estimators.reward_models import Crossfit, CrossfitRidge, RewardModel, RidgeSums, fitted_model
+from armwise.offline.evaluation.settings import EvaluationSettings
 from armwise.offline.evaluation.sums import Sums
 from armwise.offline.evaluation.tally import Tally
 from armwise.offline.evaluation.targets import Target
@@ -55,7 +55,7 @@ class Pass:
     """
 
     def __init__(
-        self, job: Settings, pairs: list[tuple[Estimator, Target]], reward_model: Any, folds: int, seed: int,
+        self, job: EvaluationSettings, pairs: list[tuple[Estimator, Target]], reward_model: Any, folds: int, seed: int,
         by: Any = None, cluster: Any = None, reported: tuple[Estimator, ...] = (),
     ) -> None:  # fmt: skip
         self._job, self._reward_model, self._folds, self._seed = job, reward_model, folds, seed
@@ -89,7 +89,7 @@ class Pass:
                 model = fitted_model(self._reward_model, self._job.log, self._folds, self._seed, advance, self._cluster)
             return self.over(model, advance)
 
-    def over(self, model: Model | None, advance: Advance) -> Found:
+    def over(self, model: RewardModel | None, advance: Advance) -> Found:
         """The sums of all rows of the log."""
         for rows in self._batches(model):
             answers = {target: target.answers(rows) for target in self._targets}
@@ -102,7 +102,7 @@ class Pass:
             advance(len(rows))
         return Found(self.whole.sums, self.balance, {label: tally.sums for label, tally in self.segments.items()})
 
-    def _batches(self, model: Model | None) -> Iterator[LogBlock]:
+    def _batches(self, model: RewardModel | None) -> Iterator[LogBlock]:
         extra = tuple(dict.fromkeys(name for name in (self._by, self._cluster) if isinstance(name, str)))
         needed = model is not None or any(t.needs_contexts for t in self._targets)
         yield from self._job.batches(needed, extra)
@@ -154,7 +154,7 @@ class Pass:
             tally.sums = found.segments[label]
         return found
 
-    def _model(self, client: Any, parts: list[Log], futures: list[Any], advance: Advance) -> Model:
+    def _model(self, client: Any, parts: list[Log], futures: list[Any], advance: Advance) -> RewardModel:
         asked = self._reward_model
         if asked is not None and not isinstance(asked, CrossfitRidge):
             return fitted_model(asked, self._job.log, self._folds, self._seed, advance, self._cluster)
@@ -186,7 +186,7 @@ class Pass:
         return other
 
 
-def _sums_of(part: Log, shared: Pass, model: Model | None) -> Found:
+def _sums_of(part: Log, shared: Pass, model: RewardModel | None) -> Found:
     with one_thread():
         return shared.on(part).over(model, lambda rows: None)
 

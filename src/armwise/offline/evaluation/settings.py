@@ -28,7 +28,7 @@ class Logged(Estimator):
         return [facts.rewards]
 
 
-class Settings:
+class EvaluationSettings:
     """The settings of an evaluation, checked once."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Settings:
             return None
         return 1.0 / min(float(rows.probabilities.min()) for rows in self.log.batches(contexts=False))  # type: ignore[union-attr]
 
-    def on(self, part: Log) -> Settings:
+    def on(self, part: Log) -> EvaluationSettings:
         """The same settings for a part of the log."""
         other = copy.copy(self)
         other.log = part

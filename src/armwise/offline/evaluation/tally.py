@@ -11,7 +11,7 @@ import numpy as np
 
 from armwise.core.agent import Floats, count
 from armwise.offline.estimators.estimators import DM, DR, IPS, SNDR, SNIPS, Estimator, Facts
-from armwise.offline.evaluation.settings import Logged, Settings
+from armwise.offline.evaluation.settings import EvaluationSettings, Logged
 from armwise.offline.evaluation.sums import Sums
 from armwise.offline.evaluation.targets import Target, unsupported
 from armwise.offline.intervals import intervals
@@ -35,7 +35,7 @@ _DISAGREE = 4.0  # standard errors between the weights' answer and the model's t
 class Tally:
     """Running sums of the columns of several (estimator, target) pairs, and what their intervals need besides."""
 
-    def __init__(self, job: Settings, pairs: list[tuple[Estimator, Target]], model: bool) -> None:
+    def __init__(self, job: EvaluationSettings, pairs: list[tuple[Estimator, Target]], model: bool) -> None:
         if not job.log.has_probabilities and any(e.needs_weights for e, _ in pairs):
             needy = ", ".join(sorted({e.name for e, _ in pairs if e.needs_weights}))
             raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import math
@@ -18,9 +17,10 @@ from typing import Any, Self
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.offline.logs.log import Log
-from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.asynchronous import AsyncVerbs
 from armwise.service.decider.chaos import Chaos
-from armwise.service.decider.reading import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
+from armwise.service.decider.decided import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.parsing import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards in one request
@@ -50,7 +50,7 @@ class InvalidRequest(ServiceError, ValueError):
     """
 
 
-class Client:
+class Client(AsyncVerbs):
     """Decide and reward over HTTP.
 
     A request that fails on the way is sent again, up to ``retries`` times: decisions carry their id, rewards an
@@ -244,24 +244,6 @@ class Client:
                 learnt, start, size = learnt + answer["learnt"], end, 0
             size += len(row) + 1
         return learnt
-
-    async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
-        """``decide`` for asyncio, in a thread.
-
-        >>> asyncio.iscoroutinefunction(Client.adecide)
-        True
-        """
-        return await asyncio.to_thread(self.decide, context, arms, id=id)
-
-    async def areward(
-        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
-    ) -> Receipt:
-        """``reward`` for asyncio, in a thread.
-
-        >>> asyncio.iscoroutinefunction(Client.areward)
-        True
-        """
-        return await asyncio.to_thread(self.reward, id, value, cost, final=final)
 
     def log(self, horizon: float | None = None) -> Log:
         """As ``Decider.log``; the key must be allowed to read.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 import warnings
@@ -16,14 +15,15 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.cohorts import duration
 from armwise.offline.logs.log import Log
-from armwise.service.decider.answers import Decided, Explanation, Receipt, UnknownDecision
-from armwise.service.decider.asked import Asked
+from armwise.service.decider.asynchronous import AsyncVerbs
+from armwise.service.decider.decided import Decided, Explanation, Receipt, UnknownDecision
 from armwise.service.decider.describe import described, held_in_memory
 from armwise.service.decider.folder import Folder
 from armwise.service.decider.home import Home
 from armwise.service.decider.memory import Memory
-from armwise.service.decider.reading import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
+from armwise.service.decider.parsing import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
 from armwise.service.decider.transformed import read_encoder
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import CLOSE, DEFAULT_AGENT, Creation, Settings
 from armwise.service.model.dims import AUTOMATIC
@@ -34,7 +34,7 @@ WEEK = 7 * 86400.0
 MAX_SILENT_WINDOW = 86400.0  # seconds of waiting for the first lesson, above which the first decision says so
 
 
-class Decider:
+class Decider(AsyncVerbs):
     """Choose among named arms for a context with names, and learn from rewards that come by id.
 
     ``Decider()`` keeps everything in memory, its log too, without bound: about 2 kB per decision with 20 numbers.
@@ -139,7 +139,7 @@ class Decider:
         if not self._warned:
             self._warn()
         text, tokens = read_context(context if self._encoded is None else self._encoded(context))
-        asked = Asked(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
+        asked = ParsedRequest(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
         try:
             return self._home.decide_one(asked)
         except Conflict as error:
@@ -202,25 +202,6 @@ class Decider:
             return self._home.reward(read_pairs(rewards), final)
         except Unknown as error:
             raise UnknownDecision(error.id) from None
-
-    async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
-        """``decide`` for asyncio, in a thread.
-
-        >>> asyncio.run(Decider().adecide({"hour": 21}, arms=["red"])).arm
-        'red'
-        """
-        return await asyncio.to_thread(self.decide, context, arms, id=id)
-
-    async def areward(
-        self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
-    ) -> Receipt:
-        """``reward`` for asyncio, in a thread.
-
-        >>> shop = Decider()
-        >>> asyncio.run(shop.areward(shop.decide({}, arms=["a"]), 1.0)).status
-        'taken'
-        """
-        return await asyncio.to_thread(self.reward, id, value, cost, final=final)
 
     def explain(self, decision: Decided) -> Explanation:
         """Per arm the estimate, its width and the probability now; per name of the context (and of the arm) what it

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from armwise.features.encoding.tokens import Stack, part
+from armwise.features.encoding.tokens import RequestTokens
 from armwise.service.config import open_store
-from armwise.service.decider.answers import Decided, Receipt
-from armwise.service.decider.asked import Asked
+from armwise.service.decider.decided import Decided, Receipt
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
 from armwise.service.journal.journal import Journal, Write, Written
 from armwise.service.log.export import as_dsjson, entries
@@ -52,7 +52,7 @@ class Folder:
         self._rewarded = 0  # the last event that was a reward from here
         self._n = 0  # decisions that were asked for here
         self._look_at = 0 if made.settings.extra == AUTOMATIC else NEVER  # after so many there may be more positions
-        self._latest: collections.deque[Stack] = collections.deque(maxlen=SAMPLE)
+        self._latest: collections.deque[RequestTokens] = collections.deque(maxlen=SAMPLE)
         self._simulated = clock is not None  # time may jump by a week between two calls
         self._engine: Engine | None = Engine(store, {APP: made}, clock=clock, publish_every=0.02)
         try:
@@ -80,7 +80,7 @@ class Folder:
             raise ValueError("this Decider is closed")
         return self._engine
 
-    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+    def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit, with all that was rewarded before this call."""
         engine = self.engine
         if self._simulated:
@@ -95,9 +95,9 @@ class Folder:
         ]
         return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
 
-    def _look(self, requests: Sequence[Asked]) -> None:
+    def _look(self, requests: Sequence[ParsedRequest]) -> None:
         """Have as many positions as the decisions at hand ask for: an event of the journal, which trains the model."""
-        self._latest.extend(Stack(each.tokens or part(each.context, "c"), each.arms.tail) for each in requests)
+        self._latest.extend(RequestTokens(each.tokens, each.arms.tail) for each in requests)
         due, self._n = self._n >= self._look_at, self._n + len(requests)
         if not due:
             return
@@ -108,7 +108,7 @@ class Folder:
             grown = msgspec.structs.replace(made, features=made.features | {"dim": dim})
             self.engine.apply({APP: grown}, only=False)
 
-    def decide_one(self, asked: Asked) -> Decided:
+    def decide_one(self, asked: ParsedRequest) -> Decided:
         """``decide`` with one request."""
         return self.decide((asked,))[0]
 
@@ -170,7 +170,7 @@ def _stop(engine: Engine, process: int) -> None:
         engine.stop()
 
 
-def _decided(written: Written, write: Write, asked: Asked) -> Decided:
+def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:
     context, arms, decision = asked.context, asked.arms, write.event
     if written.again or not isinstance(decision, Decision):
         it = answer(written, write)

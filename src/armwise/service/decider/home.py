@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from armwise.service.decider.answers import Decided, Receipt
-from armwise.service.decider.asked import Asked
+from armwise.service.decider.decided import Decided, Receipt
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Lessons, Reward
 from armwise.service.model.model import Model
 
@@ -19,10 +19,10 @@ Given = tuple[str, float, Any]  # a decision's id, its reward, and what it cost 
 class Home(Protocol):
     """What a home does."""
 
-    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+    def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
 
-    def decide_one(self, asked: Asked) -> Decided:
+    def decide_one(self, asked: ParsedRequest) -> Decided:
         """``decide`` with one request, as quickly as can be."""
 
     def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:

@@ -16,11 +16,11 @@ import msgspec
 from armwise.core.agent import Agent
 from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import Stack, Tail, part
-from armwise.service.decider.answers import Decided, Receipt
-from armwise.service.decider.asked import Asked
+from armwise.features.encoding.tokens import ArmTokens, RequestTokens, part
+from armwise.service.decider.decided import Decided, Receipt
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.ids import chances
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.service.journal.journal import canonical
@@ -28,8 +28,8 @@ from armwise.service.journal.rules import Status
 from armwise.service.log.export import Entry, Outcome, as_dsjson
 from armwise.service.model.build import build_model
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
-from armwise.service.model.model import DecisionOutcome, DecisionRequest, JournaledDecision, Model
-from armwise.service.model.seen import Seen
+from armwise.service.model.drawing.encoded import EncodedRequest
+from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision, Model
 
 MOST_SEEN = 1000  # decisions whose features stay in memory for their rewards; of older ones they are made again
 
@@ -38,14 +38,14 @@ class _Made(Status, gc=False):  # no cycle goes through it
     """A decision: where it stands, and what its reward needs."""
 
     context: bytes = b"{}"
-    arms: ArmColumns = msgspec.field(default_factory=lambda: ArmColumns((), Tail(0, b""), [], None))
+    arms: ArmColumns = msgspec.field(default_factory=lambda: ArmColumns((), ArmTokens(0, b""), [], None))
     p: Sequence[float] = ()
     arm: int = 0
     note: Any = None
     version: int = 0
     time: int = 0
     scaling: bytes = b""  # as ``Scaling`` packs it
-    seen: Seen | None = None
+    seen: EncodedRequest | None = None
     outcomes: tuple[tuple[float, int, bool, Any, bool], ...] = ()
 
     def journaled(self) -> Decision:
@@ -85,8 +85,9 @@ class Memory:
     """Decisions in memory, learnt the moment their rewards come.
 
     >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.features.encoding.tokens import NO_TOKENS
     >>> home = Memory(Creation())
-    >>> [made] = home.decide([Asked(b"{}", None, read_arms([b'"a"', b'"b"']), None)])
+    >>> [made] = home.decide([ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"', b'"b"']))])
     >>> home.reward([(made.id, 1.0, None)])[0].status
     'taken'
     """
@@ -118,11 +119,12 @@ class Memory:
         self._instant = 0, "0" * 12  # a time, and how ids begin that are made then
         self._seq = 0
 
-    def decide(self, requests: Sequence[Asked]) -> list[Decided]:
+    def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, one after the other.
 
         >>> from armwise.features.encoding.arms import read_arms
-        >>> Memory(Creation()).decide([Asked(b"{}", None, read_arms([b'"a"']), "e1")])[0].arm
+        >>> from armwise.features.encoding.tokens import NO_TOKENS
+        >>> Memory(Creation()).decide([ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"']), "e1")])[0].arm
         'a'
         """
         with self._lock:
@@ -133,17 +135,16 @@ class Memory:
             if len(self._order) >= self._look_at:
                 self._look(requests)
             if self._model.optimist is None and len(requests) > 1:  # nothing is decided if one is refused
-                self._model.decide(
-                    [DecisionRequest(asked.context, asked.arms, 0.5, asked.tokens) for asked in requests]
-                )
+                self._model.decide([DrawRequest(asked.context, asked.arms, 0.5, asked.tokens) for asked in requests])
                 self._model.draws.begin_again()
             return [self._decide(asked, now) for asked in requests]
 
-    def decide_one(self, asked: Asked) -> Decided:
+    def decide_one(self, asked: ParsedRequest) -> Decided:
         """``decide`` with one request.
 
         >>> from armwise.features.encoding.arms import read_arms
-        >>> Memory(Creation()).decide_one(Asked(b"{}", None, read_arms([b'"a"']), "e1")).arm
+        >>> from armwise.features.encoding.tokens import NO_TOKENS
+        >>> Memory(Creation()).decide_one(ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"']), "e1")).arm
         'a'
         """
         with self._lock:
@@ -154,10 +155,10 @@ class Memory:
                 self._look((asked,))
             return self._decide(asked, now)
 
-    def _look(self, requests: Sequence[Asked]) -> None:
+    def _look(self, requests: Sequence[ParsedRequest]) -> None:
         """Have as many positions as the decisions at hand ask for."""
-        asked = [Stack(each.tokens or part(each.context, "c"), each.arms.tail) for each in requests[:SAMPLE]]
-        before = [Stack(part(made.context, "c"), made.arms.tail) for made in self._order[-SAMPLE:]]
+        asked = [RequestTokens(each.tokens, each.arms.tail) for each in requests[:SAMPLE]]
+        before = [RequestTokens(part(made.context, "c"), made.arms.tail) for made in self._order[-SAMPLE:]]
         dim = wanted_dim(self._model, [*asked, *before])
         self._look_at = next_look(len(self._order) + len(requests) - 1)
         if dim > self._model.encoder.dim:
@@ -180,7 +181,7 @@ class Memory:
         model.version = model.since = self._seq
         self._creation, self._model = creation, model
 
-    def _check_id(self, asked: Asked) -> None:
+    def _check_id(self, asked: ParsedRequest) -> None:
         assert asked.id is not None
         before = self._made.get(check_id("the event id", asked.id))
         if before is not None and canonical(before.journaled()) != canonical(
@@ -188,7 +189,7 @@ class Memory:
         ):
             raise Conflict(f"event {asked.id} was decided with other content")
 
-    def _decide(self, asked: Asked, now: int) -> Decided:
+    def _decide(self, asked: ParsedRequest, now: int) -> Decided:
         context, arms, id = asked.context, asked.arms, asked.id
         if id is None:
             if not self._chance:
@@ -199,7 +200,7 @@ class Memory:
         elif id in self._made:
             return self._made[id].answer()
         model, seq, deadline = self._model, self._seq + 1, now + self._window
-        [drawn] = model.decide([DecisionRequest(context, arms, self._random(), asked.tokens)])
+        [drawn] = model.decide([DrawRequest(context, arms, self._random(), asked.tokens)])
         arm, p, note, seen = drawn.arm, tuple(drawn.p.tolist()), drawn.note, drawn.seen
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as journals do
@@ -234,8 +235,9 @@ class Memory:
         """``reward`` with one reward.
 
         >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.features.encoding.tokens import NO_TOKENS
         >>> home = Memory(Creation())
-        >>> home.reward_one(home.decide_one(Asked(b"{}", None, read_arms([b'"a"']), None)).id, 1.0, None).status
+        >>> home.reward_one(home.decide_one(ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"']))).id, 1.0, None).status
         'taken'
         """
         with self._lock:

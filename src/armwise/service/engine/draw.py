@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, read_arm
-from armwise.features.encoding.tokens import InvalidInput, Part
+from armwise.features.encoding.tokens import InvalidInput, PackedTokens
 from armwise.service.journal.events import Decision, Share, decided
 from armwise.service.journal.journal import Write, Written
-from armwise.service.model.model import DecisionRequest, Model
-from armwise.service.model.seen import Seen
-from armwise.service.model.underway import Held
+from armwise.service.model.drawing.encoded import EncodedRequest
+from armwise.service.model.drawing.in_flight import Reservation
+from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.versions import draw_among
 
 
@@ -59,8 +59,13 @@ def answer(written: Written, write: Write | None = None) -> Answer:
 
 
 def drawn(
-    model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], u: float, tokens: Part | None = None
-) -> tuple[Decision, Seen, Held | None]:
+    model: Model,
+    context: bytes,
+    arms: ArmColumns,
+    excluded: Sequence[str],
+    u: float,
+    tokens: PackedTokens | None = None,
+) -> tuple[Decision, EncodedRequest, Reservation | None]:
     """The decision that a model makes with ``u`` in [0, 1), and what it saw; it is not journaled yet.
 
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
@@ -78,13 +83,13 @@ def drawn(
     among: dict[str, Share] = {}
     drawn_by = ""
     if settings.apprentice:
-        [choice] = model.decide([DecisionRequest(context, offered, 0.0, tokens)])  # refuses what could not be learnt
+        [choice] = model.decide([DrawRequest(context, offered, 0.0, tokens)])  # refuses what could not be learnt
         p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
     else:
         if model.versions:
             choice, among, drawn_by = draw_among(model, context, offered, u, tokens)
         else:
-            [choice] = model.decide([DecisionRequest(context, offered, u, tokens)])
+            [choice] = model.decide([DrawRequest(context, offered, u, tokens)])
         p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.seen.scaling.journal
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it

@@ -10,20 +10,20 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
-from armwise.features.encoding.tokens import InvalidInput, Part, Stack
+from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens
 from armwise.service.engine.clock import TrustedClock
-from armwise.service.engine.counts import Counts
+from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.draw import Answer, answer, drawn, undrawn, uniform
 from armwise.service.engine.ids import Ids
+from armwise.service.engine.journal_reader import JournalReader
 from armwise.service.engine.learner import Learner, Snapshots
-from armwise.service.engine.reading import Reading
 from armwise.service.engine.startup import apply, await_applications, warm
 from armwise.service.engine.writer import Writer
 from armwise.service.errors import Unavailable, Unknown
@@ -45,10 +45,21 @@ from armwise.service.journal.members import stand_alone
 from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
+from armwise.service.model.drawing.encoded import EncodedRequest
+from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import Model
-from armwise.service.model.seen import Seen
 from armwise.service.model.trial import check_creation, check_import, exported
-from armwise.service.model.underway import Held
+
+
+def served_model(app: str, models: Mapping[str, Model], creations: Collection[str], broken: Mapping[str, str]) -> Model:
+    """The published model of an application, or the reason why there is none: Unknown or Unavailable."""
+    try:
+        return models[app]
+    except KeyError:
+        if app not in creations:
+            raise Unknown(f"no application is called {app!r}") from None
+        reason = broken.get(app, "it has no model yet")
+        raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
 
 
 class Engine:
@@ -87,8 +98,8 @@ class Engine:
         self.merged: dict[str, Model] | None = None  # what decisions are made from then
         self.merging = contextlib.nullcontext()  # held while several databases are changed, one after the other
         self.writer = Writer(self._telling_journal, self.now, self.expire_some)
-        self.reading = Reading(self.writer)
-        self.counts = Counts()
+        self.reading = JournalReader(self.writer)
+        self.counts = CommitCounts()
         self._ids = Ids()
         self._open: dict[str, int] = {}
         self._counted_at = -1e9
@@ -248,13 +259,7 @@ class Engine:
 
     def model(self, app: str) -> Model:
         """The published model of an application."""
-        try:
-            return self.models[app]
-        except KeyError:
-            if app not in self.creations:
-                raise Unknown(f"no application is called {app!r}") from None
-            reason = self.learner.broken.get(app, "it has no model yet")
-            raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
+        return served_model(app, self.models, self.creations, self.broken)
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """What the configuration last made an application of, and the event that said so."""
@@ -398,7 +403,7 @@ class Engine:
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        tokens: Part | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
+        tokens: PackedTokens | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
 
@@ -408,13 +413,15 @@ class Engine:
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
 
-        def made(strange: Sequence[Row] = ()) -> tuple[Decision, Stack | None, Seen | None, Held | None]:
+        def made(
+            strange: Sequence[Row] = (),
+        ) -> tuple[Decision, RequestTokens | None, EncodedRequest | None, Reservation | None]:
             model = self.model(app)
             if strange:
                 model.count_foreign_decisions(strange)
             decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
             decision.deferred, decision.by = deferred, by
-            kept: Seen | None = None  # an apprentice's decision is learnt unscaled
+            kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
             if not decision.apprentice:
                 kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
             return decision, seen.stack, kept, held

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 
 from armwise.core import saving
-from armwise.features.encoding.tokens import Stack
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.events import (
     Change,
@@ -22,15 +21,17 @@ from armwise.service.journal.events import (
     Sequel,
     Version,
 )
-from armwise.service.journal.journal import Journal, Saved, Write
+from armwise.service.journal.journal import Journal, SnapshotMark, Write
 from armwise.service.model.build import build_model
+from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
-from armwise.service.model.seen import Seen
 from armwise.service.model.versions import fold_version, inherit
 
 log = logging.getLogger("armwise.service")
 
-Recent = tuple[Decision, Seen | None]  # a decision, and what was seen of the arm that was drawn, where that was kept
+Recent = tuple[
+    Decision, EncodedRequest | None
+]  # a decision, and what was seen of the arm that was drawn, where that was kept
 MOST_BYTES = 8192  # of a row that is kept for a reward
 
 
@@ -143,7 +144,7 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
     made, since = [], max(model.since, model.roster)
     for row in run:
         decision, write = recent[row.seq][0], writes.get(row.seq)
-        at_hand: Seen | Stack | None = None
+        at_hand: AtHand = None
         if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
             at_hand = (write.seen if decision.version >= since else None) or write.stack
         made.append(JournaledDecision(row, decision, at_hand))
@@ -155,11 +156,11 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
         challenger.follow(run[-1], None, model.name)
 
 
-def _row_of(seen: Seen | None) -> Seen | None:
+def _row_of(seen: EncodedRequest | None) -> EncodedRequest | None:
     """Of what was seen of a decision, what is worth its memory until its reward comes: the row of the arm, if short."""
     if seen is None or not seen.drawn or seen.view.nbytes > MOST_BYTES:
         return None
-    return Seen(seen.view, None, seen.scaling, None, True)
+    return EncodedRequest(seen.view, None, seen.scaling, None, True)
 
 
 def _teaches(row: Row, strict: bool) -> int:
@@ -258,7 +259,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     """
     base, saved = journal.base().seq, journal.saved()
     if saved is None or saved.seq < base:
-        saved = Saved(base, "")
+        saved = SnapshotMark(base, "")
     execute = journal.connection.execute
     left: dict[str, int] = dict(execute("SELECT app, seq FROM bases"))
     newest = "SELECT app, max(seq) FROM snapshots WHERE app <> '' AND seq > ? AND seq <= ? GROUP BY app"

@@ -20,8 +20,8 @@ from armwise.service.engine.fold import Recent, fold, give_up, refold, restore
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.store import Database
+from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
-from armwise.service.model.underway import Underway
 
 log = logging.getLogger("armwise.service")
 
@@ -74,7 +74,7 @@ class Learner:
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
-        self._underway: dict[tuple[str, str], Underway] = {}
+        self._underway: dict[tuple[str, str], InFlight] = {}
         self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
         self._saving = threading.Lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
@@ -353,9 +353,9 @@ class Learner:
 
     def _share_underway(self, app: str, model: Model) -> None:
         """Let a model, and the versions beside it, count what is under way, whichever copy drew it."""
-        leading = model.underway = self._underway.setdefault((app, ""), Underway())
+        leading = model.underway = self._underway.setdefault((app, ""), InFlight())
         for name, challenger in model.versions.items():
-            challenger.model.underway = self._underway.setdefault((app, name), Underway(leading))
+            challenger.model.underway = self._underway.setdefault((app, name), InFlight(leading))
 
     def _to_serve(self) -> dict[str, Model]:
         names = None if self._applications is None else set(self._applications)

@@ -17,7 +17,7 @@ from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import Creation, Version
 from armwise.service.journal.journal import Write
 from armwise.service.model.build import build_model
-from armwise.service.model.merging import check_merges
+from armwise.service.model.merged_views import check_merges
 from armwise.service.model.trial import check_creation
 from armwise.service.model.versions import MOST, by_role, role
 

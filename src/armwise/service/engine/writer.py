@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from armwise.service.engine.counts import BUCKETS
+from armwise.service.engine.commit_counts import BUCKETS
 from armwise.service.errors import Unavailable
 from armwise.service.journal.journal import Appended, Journal, Write, joins
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from armwise.features.encoding.tokens import Stack
+from armwise.features.encoding.tokens import RequestTokens
 from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.service.journal.bodies import MANY, catalogue_of, hashed, pack, pack_arms, together, unpack_arms
 from armwise.service.journal.events import (
@@ -61,7 +61,7 @@ class Base(msgspec.Struct):
     retained: str = ""  # the chain over the events before it that were kept nevertheless
 
 
-class Saved(msgspec.Struct):
+class SnapshotMark(msgspec.Struct):
     """Up to which event the snapshots are complete: each application's newest one has all that was folded by then."""
 
     seq: int
@@ -93,7 +93,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     event: Event
     request: str = ""
     fresh: bool = False
-    stack: Stack | None = None  # a decision's tokens, so that the learner need not read them again
+    stack: RequestTokens | None = None  # a decision's tokens, so that the learner need not read them again
     seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
     names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
     held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
@@ -686,12 +686,12 @@ class Journal:
         [(seq,)] = self.connection.execute("SELECT max(seq) FROM snapshots WHERE app = ?", (_ALL,))
         return None if seq is None else int(seq)
 
-    def saved(self) -> Saved | None:
+    def saved(self) -> SnapshotMark | None:
         """Up to where the snapshots are complete; None if there are none that fit the journal."""
         newest = self.snapshot(_ALL)
         if newest is None:
             return None
-        saved = msgspec.json.decode(newest[1], type=Saved)
+        saved = msgspec.json.decode(newest[1], type=SnapshotMark)
         return saved if self.chain(saved.seq).hex() == saved.chain else None
 
     def chain(self, seq: int) -> bytes:
@@ -706,7 +706,7 @@ class Journal:
         """Store models that changed, each with its last event; with what is there they are complete up to ``upto``.
 
         Applications named in ``without`` have none that is. Older ones beyond ``keep`` go."""
-        saved = Saved(upto, self.chain(upto).hex(), list(without))
+        saved = SnapshotMark(upto, self.chain(upto).hex(), list(without))
         old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
         try:
             self.connection.begin()

@@ -9,8 +9,8 @@ import numpy as np
 
 from armwise.service.journal.events import Decision, Row
 from armwise.service.log.export import stamp
-from armwise.service.model.model import DecisionRequest, Model
-from armwise.service.model.seen import offered
+from armwise.service.model.drawing.encoded import offered
+from armwise.service.model.model import DrawRequest, Model
 
 if TYPE_CHECKING:
     from armwise.offline import Log
@@ -25,7 +25,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
     table: list[Distribution] = []
     for _, decision, reward in rounds:
         try:
-            [drawn] = model.decide([DecisionRequest(bytes(decision.context), offered(decision), 0.5)])
+            [drawn] = model.decide([DrawRequest(bytes(decision.context), offered(decision), 0.5)])
             model.observe_decision(decision)
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             table.append(str(error) or type(error).__name__)

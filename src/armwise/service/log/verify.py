@@ -21,7 +21,7 @@ from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.bodies import hashed, together, unpack_arms
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
-from armwise.service.journal.journal import KEYED, Base, Journal, Saved, link
+from armwise.service.journal.journal import KEYED, Base, Journal, SnapshotMark, link
 from armwise.service.journal.rules import Status, check, happen
 from armwise.service.journal.tail import missing
 from armwise.service.log.subjects import ERASED
@@ -190,7 +190,7 @@ class _Replay:
                 if app:
                     saving.loads(bytes(data))
                 else:
-                    saved = msgspec.json.decode(bytes(data), type=Saved)
+                    saved = msgspec.json.decode(bytes(data), type=SnapshotMark)
                     if saved.seq != seq or self._journal.chain(seq).hex() not in ("", saved.chain):
                         raise ValueError("it is of another journal")
             except (saving.LoadError, ValueError, TypeError) as error:

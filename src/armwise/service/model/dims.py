@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from armwise.features.encoding.tokens import Stack
+from armwise.features.encoding.tokens import RequestTokens
 from armwise.service.model.model import Model
 
 LEAST, MOST, FULL = 128, 512, 2
@@ -35,14 +35,14 @@ def next_look(n: int) -> int:
     return next((look for look in LOOKS if look > n), NEVER)
 
 
-def wanted_dim(model: Model, stacks: Iterable[Stack]) -> int:
+def wanted_dim(model: Model, stacks: Iterable[RequestTokens]) -> int:
     """The positions that these decisions ask for; those of the model where it has enough, or cannot have others.
 
     >>> from armwise.features.encoding.from_python import read_context, read_named_arms
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
     >>> arms = read_named_arms([f"arm{k}" for k in range(10)]).tail
-    >>> few, many = (Stack(read_context({f"f{i}": i for i in range(n)})[1], arms) for n in (20, 50))
+    >>> few, many = (RequestTokens(read_context({f"f{i}": i for i in range(n)})[1], arms) for n in (20, 50))
     >>> wanted_dim(build_model(Creation()), [few]), wanted_dim(build_model(Creation()), [few, many])
     (128, 512)
     """

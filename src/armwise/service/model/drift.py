@@ -1,4 +1,4 @@
-"""Drift: decisions earn less than the model expects of them, and less than it always promised too much.
+"""DriftDetector: decisions earn less than the model expects of them, and less than it always promised too much.
 
 d_t is what was expected of a decision minus what it earned, in ranges of the rewards. Where nothing changes, its
 conditional mean stays below 0 or its mean so far (an agent picks the arms that it overestimates, less so as it learns)
@@ -28,15 +28,16 @@ MOST_OPEN = 256  # decisions whose rewards are waited for; those made meanwhile 
 LATE = 60_000  # milliseconds after its deadline for which a decision is waited for
 
 
-class Drift(Saved):
+class DriftDetector(Saved):
     """Watches what decisions earn beside what was expected of them.
 
-    >>> drift = Drift()
+    >>> drift = DriftDetector()
     >>> alarms = [drift.add(0.5, float(k % 2), 0.0, 1.0) for k in range(300)]
     >>> any(alarms), any(drift.add(0.5, 0.0, 0.0, 1.0) for k in range(60))
     (False, True)
     """
 
+    _saved_as = "Drift"
     _learnt = ("n", "mean", "reward", "detectors", "alarms", "open", "earned")
 
     def __init__(self) -> None:
@@ -48,13 +49,13 @@ class Drift(Saved):
         self.open: dict[int, tuple[float | None, int]] = {}  # by decision, in order: what is expected, and until when
         self.earned: dict[int, float] = {}  # of these, what some have earned
 
-    def copy(self) -> Drift:
+    def copy(self) -> DriftDetector:
         """An equal one that shares nothing which changes.
 
-        >>> Drift().copy().n
+        >>> DriftDetector().copy().n
         0
         """
-        twin = Drift()
+        twin = DriftDetector()
         twin.n, twin.mean, twin.reward = self.n, self.mean, self.reward
         twin.detectors, twin.alarms = list(self.detectors), list(self.alarms)
         twin.open, twin.earned = dict(self.open), dict(self.earned)
@@ -64,7 +65,7 @@ class Drift(Saved):
     def room(self) -> bool:
         """Whether a decision that is made now would be watched.
 
-        >>> Drift().room
+        >>> DriftDetector().room
         True
         """
         return len(self.open) < MOST_OPEN
@@ -72,7 +73,7 @@ class Drift(Saved):
     def watch(self, decision: int, expected: float | None, deadline: int) -> None:
         """A decision was made.
 
-        >>> drift = Drift(); drift.watch(7, 0.5, 1000); list(drift.open)
+        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); list(drift.open)
         [7]
         """
         self.open[decision] = expected, deadline
@@ -80,7 +81,7 @@ class Drift(Saved):
     def overdue(self, now: int) -> None:
         """Wait no longer for decisions of which nobody will hear: their log was deleted, say.
 
-        >>> drift = Drift(); drift.watch(7, 0.5, 1000); drift.overdue(100_000); list(drift.open)
+        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.overdue(100_000); list(drift.open)
         []
         """
         while self.open and (first := next(iter(self.open))) not in self.earned:
@@ -91,7 +92,7 @@ class Drift(Saved):
     def settle(self, decision: int, reward: float, low: float, high: float) -> bool:
         """A decision earned a reward; True: something has changed.
 
-        >>> drift = Drift(); drift.watch(7, 0.5, 1000); drift.settle(7, 1.0, 0.0, 1.0), drift.n
+        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.settle(7, 1.0, 0.0, 1.0), drift.n
         (False, 1)
         """
         if decision not in self.open:
@@ -107,7 +108,7 @@ class Drift(Saved):
     def surprised(self, decision: int, taken: float, ends: list[float]) -> bool:
         """``settle`` of a reward as the agent takes it; ``ends`` are what rewards were between, and grow with it.
 
-        >>> drift, ends = Drift(), [0.0, 1.0]
+        >>> drift, ends = DriftDetector(), [0.0, 1.0]
         >>> drift.watch(7, 0.5, 1000); drift.surprised(7, 2.0, ends), ends
         (False, [0.0, 2.0])
         """
@@ -120,7 +121,7 @@ class Drift(Saved):
     def sound(self, version: int, kept: float) -> None:
         """Remember an alarm, at an event, after which what was learnt before counts ``kept`` of what it did.
 
-        >>> drift = Drift(); drift.sound(9, 0.25); drift.alarms
+        >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.alarms
         [[9, 0.25]]
         """
         self.alarms = [*self.alarms, [version, kept]][-MOST_ALARMS:]
@@ -128,7 +129,7 @@ class Drift(Saved):
     def faded(self, decision: int, before: float, after: float) -> float:
         """The outcome of a decision of which what was assumed (``before``) has faded since.
 
-        >>> drift = Drift(); drift.sound(9, 0.25); drift.faded(7, 0.0, 1.0), drift.faded(10, 0.0, 1.0)
+        >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.faded(7, 0.0, 1.0), drift.faded(10, 0.0, 1.0)
         (0.25, 1.0)
         """
         for alarm, kept in self.alarms:
@@ -139,7 +140,7 @@ class Drift(Saved):
     def evidence(self) -> float:
         """How far it is to an alarm: 0, nothing speaks for drift; 1, the alarm.
 
-        >>> Drift().evidence
+        >>> DriftDetector().evidence
         0.0
         """
         total = sum(self.detectors) / len(BETS)
@@ -148,7 +149,7 @@ class Drift(Saved):
     def add(self, expected: float | None, reward: float, low: float, high: float) -> bool:
         """Take in a decision's reward, in [low, high], and what was expected of it; True: something has changed.
 
-        >>> Drift().add(None, 1.0, 0.0, 1.0)
+        >>> DriftDetector().add(None, 1.0, 0.0, 1.0)
         False
         """
         width = high - low

@@ -8,7 +8,7 @@ import msgspec
 
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import ArmColumns, read_arms
-from armwise.service.model.model import DecisionRequest, Model
+from armwise.service.model.model import DrawRequest, Model
 
 Table = dict[str, dict[str, float]]
 
@@ -59,7 +59,7 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
 
 
 def _chances(model: Model, context: bytes, arms: ArmColumns) -> Floats:
-    [drawn] = model.decide([DecisionRequest(context, arms, 0.0)])
+    [drawn] = model.decide([DrawRequest(context, arms, 0.0)])
     return drawn.p
 
 

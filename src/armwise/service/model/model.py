@@ -25,7 +25,7 @@ from armwise.core.outcomes import read_cost, read_reward
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler
-from armwise.features.encoding.tokens import InvalidInput, Part, Stack, part
+from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens, part
 from armwise.service.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -45,22 +45,22 @@ from armwise.service.journal.events import (
     Settings,
     decided,
 )
-from armwise.service.model.draws import Draws
-from armwise.service.model.drift import KEEP, Drift
+from armwise.service.model.drawing.agent_view import AgentView
+from armwise.service.model.drawing.draws import Draws
+from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, stack_of
+from armwise.service.model.drawing.in_flight import InFlight
+from armwise.service.model.drawing.optimist import Optimist
+from armwise.service.model.drift import KEEP, DriftDetector
 from armwise.service.model.inside import copied
-from armwise.service.model.optimist import Optimist
-from armwise.service.model.seen import Drawn, Seen, stack_of
-from armwise.service.model.sight import Sight
-from armwise.service.model.underway import Underway
 
 
-class DecisionRequest(NamedTuple):
+class DrawRequest(NamedTuple):
     """A context and arms to draw from with ``u`` in [0, 1); ``tokens`` are the context's, where they are at hand."""
 
     context: bytes
     arms: ArmColumns
     u: float
-    tokens: Part | None = None
+    tokens: PackedTokens | None = None
 
 
 class JournaledDecision(NamedTuple):
@@ -68,7 +68,7 @@ class JournaledDecision(NamedTuple):
 
     row: Row
     decision: Decision
-    at_hand: Seen | Stack | None = None
+    at_hand: AtHand = None
 
 
 class DecisionOutcome(NamedTuple):
@@ -76,7 +76,7 @@ class DecisionOutcome(NamedTuple):
 
     sequel: Sequel
     decision: Decision
-    at_hand: Seen | None = None
+    at_hand: EncodedRequest | None = None
 
 
 class Model(saving.Saved):
@@ -91,7 +91,7 @@ class Model(saving.Saved):
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
             raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
-        self.sight = Sight(agent, encoder, self.arms)
+        self.sight = AgentView(agent, encoder, self.arms)
         self.draws = Draws(agent)
         optimism = optimism_of(agent)
         self.optimist = None if optimism is None else Optimist(agent, optimism, encoder)
@@ -101,23 +101,23 @@ class Model(saving.Saved):
         self.since = 0  # the event that it began with: of decisions before it nothing was assumed
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
-        self.drift = Drift()
+        self.drift = DriftDetector()
         self.reward_ends = list(self.rewards or (0.0, 1.0))  # what rewards were, or are said to be, between
         self.name = ""  # as a version of the application's model
         self.previous = ""  # the version that led before this one
         self.roster = 0  # the event that last changed the versions
         self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
-        self.underway: Underway | None = None  # where several decide at once: what copies of this model share
+        self.underway: InFlight | None = None  # where several decide at once: what copies of this model share
 
     # ------------------------------------------------------------------ decide: nothing changes what was learnt
 
-    def decide(self, requests: Sequence[DecisionRequest]) -> list[Drawn]:
+    def decide(self, requests: Sequence[DrawRequest]) -> list[Drawn]:
         """Draw an arm for each request; an answer has the very distribution that its arm was drawn from."""
         return [self._decide(*request) for request in requests]
 
-    def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: Part | None) -> Drawn:
+    def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
         if self.optimist is not None:
-            return self.optimist.decide(self.scaler, Stack(tokens or part(context, "c"), arms.tail), u)
+            return self.optimist.decide(self.scaler, RequestTokens(tokens or part(context, "c"), arms.tail), u)
         seen = self.see(context, arms, tokens)
         try:
             p, arm, note, held = self.draws.draw(seen.view, seen.positions, u, self.underway, self.version)
@@ -130,9 +130,9 @@ class Model(saving.Saved):
             raise ArithmeticError(f"{self.agent} gives the arms the probabilities {p}")
         return Drawn(arm, p, note, seen, held)
 
-    def see(self, context: bytes, arms: ArmColumns, tokens: Part | None = None) -> Seen:
+    def see(self, context: bytes, arms: ArmColumns, tokens: PackedTokens | None = None) -> EncodedRequest:
         """What the agent sees of a request now."""
-        stack = Stack(tokens or part(context, "c"), arms.tail)
+        stack = RequestTokens(tokens or part(context, "c"), arms.tail)
         return self.sight.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
@@ -155,11 +155,11 @@ class Model(saving.Saved):
 
     # ------------------------------------------------------------------ register decisions
 
-    def register_decisions(self, made: Sequence[JournaledDecision]) -> list[Seen | None]:
+    def register_decisions(self, made: Sequence[JournaledDecision]) -> list[EncodedRequest | None]:
         """Take in decisions in the order of the journal: the scale of their numbers, what is expected of them and, of
         provisional ones, the default reward until the outcome is known. What was seen of each, where it was read."""
-        found: list[Seen | None] = []
-        together: list[tuple[JournaledDecision, Seen]] = []
+        found: list[EncodedRequest | None] = []
+        together: list[tuple[JournaledDecision, EncodedRequest]] = []
         for each in made:
             seen = self._seen_by_optimist(each)
             if seen is None:
@@ -172,7 +172,7 @@ class Model(saving.Saved):
         self._register_together(together)
         return found
 
-    def _seen_by_optimist(self, made: JournaledDecision) -> Seen | None:
+    def _seen_by_optimist(self, made: JournaledDecision) -> EncodedRequest | None:
         """The row of a provisional decision, where it can be registered in a compiled call with those beside it."""
         _, decision, at_hand = made
         if self.optimist is None or decision.learn != PROVISIONAL or decision.deferred or decision.apprentice:
@@ -183,7 +183,7 @@ class Model(saving.Saved):
             return None
         return seen if seen.drawn and seen.stack is not None else None
 
-    def _register_together(self, made: Sequence[tuple[JournaledDecision, Seen]]) -> None:
+    def _register_together(self, made: Sequence[tuple[JournaledDecision, EncodedRequest]]) -> None:
         if not made:
             return
         assert self.optimist is not None
@@ -210,14 +210,14 @@ class Model(saving.Saved):
             if row.seq in drift.open:
                 drift.watch(row.seq, expected[k], row.time + decision.window)
 
-    def _register(self, made: JournaledDecision) -> Seen | None:
+    def _register(self, made: JournaledDecision) -> EncodedRequest | None:
         row, decision, at_hand = made
         at_hand = self.watch_for_drift(row, decision, at_hand)
         self.observe_decision(decision, at_hand)
         self.learn_default(decision, at_hand=at_hand)
-        return at_hand if isinstance(at_hand, Seen) else None
+        return at_hand if isinstance(at_hand, EncodedRequest) else None
 
-    def watch_for_drift(self, row: Row, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen | Stack | None:
+    def watch_for_drift(self, row: Row, decision: Decision, at_hand: AtHand = None) -> AtHand:
         """Remember what is expected of a decision before anything is learnt of it; what was seen of it."""
         if self.settings.drift == OFF or decision.deferred or decision.apprentice:
             return at_hand
@@ -235,19 +235,19 @@ class Model(saving.Saved):
         self.drift.watch(row.seq, expected, row.time + decision.window)
         return at_hand
 
-    def count_choice(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+    def count_choice(self, decision: Decision, at_hand: AtHand = None) -> None:
         """Let an agent that counts its choices, not its rewards, take note of a journaled decision."""
         if self.draws.counts and not decision.apprentice:
             record_choice(self.agent, *self.sight.recall_choice(decision, at_hand, self.name))
             self.draws.begin_again()
 
-    def observe_decision(self, decision: Decision, at_hand: Seen | Stack | None = None) -> None:
+    def observe_decision(self, decision: Decision, at_hand: AtHand = None) -> None:
         """Take in a journaled decision, its numbers for their scale; nothing of its outcome."""
         self.count_choice(decision, at_hand)
-        stack = at_hand.stack if isinstance(at_hand, Seen) else at_hand
+        stack = at_hand.stack if isinstance(at_hand, EncodedRequest) else at_hand
         self.scaler.take(stack or stack_of(decision))
 
-    def learn_default(self, decision: Decision, shown: bool = False, at_hand: Seen | Stack | None = None) -> None:
+    def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
         """Learn the default reward of a decision that is provisional, until its outcome is known."""
         if decision.learn == PROVISIONAL and (shown or not decision.deferred):
             with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
@@ -260,7 +260,7 @@ class Model(saving.Saved):
         for outcome in outcomes:
             self._apply_outcome(*outcome)
 
-    def _apply_outcome(self, sequel: Sequel, decision: Decision, at_hand: Seen | None) -> None:
+    def _apply_outcome(self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None) -> None:
         assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
         lesson = sequel.lesson
         drifted = lesson is not None and self.drift.surprised(
@@ -276,7 +276,7 @@ class Model(saving.Saved):
         if drifted:
             self.forget()
 
-    def _correct_default(self, decision: Decision, reward: float, at_hand: Seen | None, seq: int) -> None:
+    def _correct_default(self, decision: Decision, reward: float, at_hand: EncodedRequest | None, seq: int) -> None:
         """Put the outcome of a decision in the place of the default that was assumed."""
         before = self.to_agent_range(decision.default, decision.rule)
         after = self.to_agent_range(reward, decision.rule)
@@ -298,7 +298,7 @@ class Model(saving.Saved):
             self.refused += 1
         self.lessons += 1
 
-    def learn(self, decision: Decision, reward: float, at_hand: Seen | None = None, cost: Any = None) -> None:
+    def learn(self, decision: Decision, reward: float, at_hand: EncodedRequest | None = None, cost: Any = None) -> None:
         """Learn the reward of a journaled decision, from exactly what was seen when it was made."""
         try:
             self.learn_reward(decision, reward, at_hand, cost)
@@ -306,13 +306,11 @@ class Model(saving.Saved):
             self.refused += 1
         self.lessons += 1
 
-    def learn_reward(
-        self, decision: Decision, reward: float, at_hand: Seen | Stack | None = None, cost: Any = None
-    ) -> None:
+    def learn_reward(self, decision: Decision, reward: float, at_hand: AtHand = None, cost: Any = None) -> None:
         """``learn`` for whoever wants to know why a reward cannot be learnt; ValueError or ArithmeticError says it."""
         taken = self.to_agent_range(reward, decision.rule)
         self.draws.begin_again()
-        if isinstance(at_hand, Seen) and at_hand.drawn and self.optimist is not None:
+        if isinstance(at_hand, EncodedRequest) and at_hand.drawn and self.optimist is not None:
             self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
             return
         view, choice = self.sight.recall_choice(decision, at_hand, self.name)

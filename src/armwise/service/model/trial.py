@@ -20,7 +20,7 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.journal.events import Creation, Decision
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionRequest, Model
+from armwise.service.model.model import DrawRequest, Model
 
 MOST_ARMS = 1 << 17  # more do not fit into a request
 NEW, ROUNDS = 4, 7  # requests invented: so many are new, and those after them the same one again and again
@@ -43,7 +43,7 @@ def rehearse(model: Model, k: int = 0) -> None:
     if model.agent.sees == "advice":
         context["advice"] = np.full((model.agent.n_experts or 1, len(arms.ids)), 1.0 / len(arms.ids)).tolist()
     text = msgspec.json.encode(context)
-    [drawn] = model.decide([DecisionRequest(text, arms, (0.5 + 0.3 * k) % 1.0)])
+    [drawn] = model.decide([DrawRequest(text, arms, (0.5 + 0.3 * k) % 1.0)])
     if not (np.all(drawn.p >= 0.0) and abs(drawn.p.sum() - 1.0) < 1e-6):  # False for NaN
         raise InvalidInput(f"its probabilities are {drawn.p.tolist()[:10]}")
     sent, p = list(arms.raws), drawn.p.tolist()

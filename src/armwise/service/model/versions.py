@@ -22,12 +22,12 @@ from armwise.core import saving
 from armwise.core.agent import Floats, make_choice
 from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import ArmColumns
-from armwise.features.encoding.tokens import Part
+from armwise.features.encoding.tokens import PackedTokens
 from armwise.native.choice import draw
 from armwise.service.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
-from armwise.service.model.model import DecisionOutcome, DecisionRequest, Model
-from armwise.service.model.seen import Drawn
-from armwise.service.model.underway import Held
+from armwise.service.model.drawing.encoded import Drawn
+from armwise.service.model.drawing.in_flight import Reservation
+from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
 
 log = logging.getLogger("armwise.service")
 MOST = 8  # versions beside the one that leads
@@ -190,7 +190,7 @@ def inherit(model: Model, before: Model) -> None:
 
 
 def draw_among(
-    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: Part | None
+    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None
 ) -> tuple[Drawn, dict[str, Share], str]:
     """Draw an arm from the mixture of all versions with ``u`` in [0, 1); what each had to do with it, and who drew.
 
@@ -213,7 +213,7 @@ def draw_among(
 
 
 def _draw_among(
-    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: Part | None
+    leader: Model, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None
 ) -> tuple[Drawn, dict[str, Share], str]:
     answers: dict[str, tuple[float, Drawn]] = {}
     begin = 0.0
@@ -223,13 +223,13 @@ def _draw_among(
         share, inside = challenger.share, begin <= u < begin + challenger.share
         own = (u - begin) / share if inside else u
         with contextlib.suppress(Exception):  # the others decide: whoever leads says what is wrong with the request
-            request = DecisionRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)
+            request = DrawRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)
             [answer] = challenger.model.decide([request])
             if abs(answer.p.sum() - 1.0) < 1e-6:  # False for NaN
                 answers[name] = share, answer
                 begin += share
     own = (u - begin) / (1.0 - begin) if begin <= u and begin < 1.0 else u
-    [answer] = leader.decide([DecisionRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)])
+    [answer] = leader.decide([DrawRequest(context, arms, min(own, 1.0 - 2.0**-53), tokens)])
     answers[leader.name] = 1.0 - begin, answer
     p = np.zeros(len(arms.ids))
     for share, one in answers.values():
@@ -252,7 +252,7 @@ def _draw_among(
     return Drawn(int(arm), p, note, seen, _held(answers, int(arm), p.item(arm), by)), among, by
 
 
-def _held(answers: dict[str, tuple[float, Drawn]], arm: int, p: float, by: str) -> Held | None:
+def _held(answers: dict[str, tuple[float, Drawn]], arm: int, p: float, by: str) -> Reservation | None:
     """What counts a decision in each version that counts them: the arm that was drawn, whoever drew it."""
     counted = []
     for name, (_, one) in answers.items():

@@ -16,20 +16,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from armwise.features.encoding.arms import ArmColumns, check_id
-from armwise.service.engine.counts import Counts
+from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.draw import Answer, answer
-from armwise.service.engine.engine import Engine
+from armwise.service.engine.engine import Engine, served_model
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.journal import Write, Written
 from armwise.service.journal.members import Desk, Members, first
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
-from armwise.service.model.merging import check_merges, merge
+from armwise.service.model.merged_views import check_merges, merge
 from armwise.service.model.model import Model
 from armwise.service.model.trial import exported
 from armwise.service.sharding.alike import make_alike, make_one_alike
-from armwise.service.sharding.routes import Routes, asked_by, key_of
+from armwise.service.sharding.routed_writer import RoutedWriter, asked_by, key_of
 
 log = logging.getLogger("armwise.service")
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class ShardedEngine:
         self.models: dict[str, Model] = {}
         self.unmerged: dict[str, str] = {}  # why the parts of an application cannot be added up
         self._made_of: dict[str, tuple[Any, ...]] = {}
-        self.writer = Routes(self)
+        self.writer = RoutedWriter(self)
         self._looking, self.merging = threading.RLock(), threading.RLock()
         self._waiting: list[tuple[int, Callable[[], None], Callable[[Exception], None]]] = []
         self._said = ""  # of what is wrong with the databases, which is not said every second
@@ -510,13 +510,7 @@ class ShardedEngine:
 
     def model(self, app: str) -> Model:
         """The merged model of an application; its version is the sum of the databases'."""
-        try:
-            return self.models[app]
-        except KeyError:
-            if app not in self.creations:
-                raise Unknown(f"no application is called {app!r}") from None
-            reason = self.broken.get(app, "it has no model yet")
-            raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
+        return served_model(app, self.models, self.creations, self.broken)
 
     def put_catalogue(self, arms: ArmColumns) -> str:
         """Store arms for requests to name, in every database that works."""
@@ -614,9 +608,9 @@ class ShardedEngine:
         return dict(found)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> CommitCounts:
         """What this process has committed, to all databases."""
-        whole = Counts()
+        whole = CommitCounts()
         for engine in self.engines.values():
             one = engine.counts
             for name in ("decisions", "rewards", "late", "expired"):

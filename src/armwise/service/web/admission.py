@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from armwise.features.encoding.tokens import InvalidInput, Part, Tail, count_tokens
-from armwise.service.web.threads import run_in
+from armwise.features.encoding.tokens import ArmTokens, InvalidInput, PackedTokens, count_tokens
+from armwise.service.web.offload import run_in
 
 if TYPE_CHECKING:
     from armwise.service.web.http import Call
@@ -37,7 +37,7 @@ async def aside(apart: bool, work: Callable[[], T]) -> T:
     return await run_in(_THREADS, work) if apart else work()
 
 
-def pairs(contexts: Sequence[Part], arms: Tail) -> int:
+def pairs(contexts: Sequence[PackedTokens], arms: ArmTokens) -> int:
     """How many pairs are crossed: a context's tokens and the constant with each arm's, its id and the constant.
 
     >>> from armwise.features.encoding.arms import read_arms
@@ -49,7 +49,7 @@ def pairs(contexts: Sequence[Part], arms: Tail) -> int:
     return left * (arms.n_tokens + 2 * arms.n)
 
 
-def heavy(call: Call, contexts: Sequence[Part], arms: Tail, named: bool = False) -> bool:
+def heavy(call: Call, contexts: Sequence[PackedTokens], arms: ArmTokens, named: bool = False) -> bool:
     """Whether a request is not for the loop; InvalidInput if the application does not take so much at once.
 
     ``named``: the arms are not in the body.

@@ -10,11 +10,11 @@ import sys
 LEVELS = ("debug", "info", "warning", "error")
 
 
-class Lines(logging.Formatter):
+class JsonLines(logging.Formatter):
     """A log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
 
     >>> record = logging.LogRecord("armwise.service", logging.INFO, "", 0, "ready", None, None)
-    >>> json.loads(Lines().format(record))["message"]
+    >>> json.loads(JsonLines().format(record))["message"]
     'ready'
     """
 
@@ -51,7 +51,7 @@ def set_up(level: str) -> None:
     """
     check_level(level)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonLines())
     logging.captureWarnings(True)
     for name in ("armwise", "uvicorn", "py.warnings"):
         logger = logging.getLogger(name)

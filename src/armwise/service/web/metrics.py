@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from armwise.service.engine.counts import BUCKETS as COMMITS
+from armwise.service.engine.commit_counts import BUCKETS as COMMITS
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.keys import ANYONE, Key

@@ -27,7 +27,7 @@ from armwise.service.journal.events import RULES, Change, Creation, Import
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionRequest
+from armwise.service.model.model import DrawRequest
 from tests.service.serving import Running
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]
@@ -182,7 +182,7 @@ def test_models_travel_and_begin_anew(run: Callable[..., Any]) -> None:
     assert there.settings.window == 540.0  # the application's settings are its own
     arms = read_arms([json.dumps(action).encode() for action in ACTIONS])
     here = old.service.engine.models["default"]
-    [theirs], [ours] = (model.decide([DecisionRequest(b"[]", arms, 0.5)]) for model in (there, here))
+    [theirs], [ours] = (model.decide([DrawRequest(b"[]", arms, 0.5)]) for model in (there, here))
     np.testing.assert_array_equal(theirs.p, ours.p)
     told = admin(new).get_model_properties()
     assert told["creationTime"] <= told["lastModifiedTime"]
@@ -429,7 +429,7 @@ def test_the_location_of_an_evaluation_names_the_application(run: Callable[..., 
 
 def test_an_evaluation_takes_decisions_by_age_and_not_those_that_were_clicked(run: Callable[..., Any]) -> None:
     """5 % are clicked, at once; nobody says that the others were not: settled ones earned 1.0 each."""
-    from armwise.service.adapters.personalizer.evaluations import measure
+    from armwise.service.adapters.personalizer.evaluation_jobs import measure
 
     service = run().service
     for k in range(200):

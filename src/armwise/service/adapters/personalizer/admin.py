@@ -17,7 +17,7 @@ import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, read_json
 from armwise.service.adapters.personalizer.rank import everywhere
-from armwise.service.adapters.personalizer.shapes import (
+from armwise.service.adapters.personalizer.schemas import (
     LogsProperties,
     ModelProperties,
     PolicyContract,
@@ -30,7 +30,7 @@ from armwise.service.journal.journal import Journal
 from armwise.service.log.export import stamp
 from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
 
 MAX_MODEL = 64 << 20
 _KEPT: dict[str, Any] = {  # told again as they were set: nothing here depends on them

@@ -19,7 +19,7 @@ from armwise.service.engine.draw import Answer, answer
 from armwise.service.journal.journal import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
-from armwise.service.web.shapes import said
+from armwise.service.web.v1.schemas import said
 
 MAX_ACTIONS = 50
 EARLY = ("personalizer/v1.0", "personalizer/v1.1-preview.3")
@@ -98,7 +98,7 @@ async def rank(call: Call) -> Response:
     return reply({"ranking": ranking(it, asked.excluded), "eventId": it.id, "rewardActionId": it.arm}, 201)
 
 
-class Asked(NamedTuple):
+class RankCall(NamedTuple):
     """A request to rank, read; ``excluded`` are those of the actions (others need no excluding)."""
 
     context: bytes
@@ -107,7 +107,7 @@ class Asked(NamedTuple):
     sent: RankRequest
 
 
-def read(body: bytes) -> Asked:
+def read(body: bytes) -> RankCall:
     """What a body asks for, or InvalidInput.
 
     >>> read(b'{"actions": [{"id": "a", "features": []}], "excludedActions": ["b"]}').excluded
@@ -115,10 +115,10 @@ def read(body: bytes) -> Asked:
     """
     sent: RankRequest = decoded(_decode, body)
     context, arms = read_actions(body, sent)
-    return Asked(context, arms, [id for id in sent.excludedActions or () if id in arms.ids], sent)
+    return RankCall(context, arms, [id for id in sent.excludedActions or () if id in arms.ids], sent)
 
 
-def draw(call: Call, asked: Asked) -> Write:
+def draw(call: Call, asked: RankCall) -> Write:
     """The decision that ``rank`` asks for, not yet durable."""
     sent = asked.sent
     return call.engine.prepare(

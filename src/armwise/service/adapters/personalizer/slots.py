@@ -28,14 +28,14 @@ from armwise.service.adapters.personalizer.rank import (
     read_reward,
     retry_key,
 )
-from armwise.service.adapters.personalizer.shapes import MultiSlotAnswer, MultiSlotReward
+from armwise.service.adapters.personalizer.schemas import MultiSlotAnswer, MultiSlotReward
 from armwise.service.engine.draw import answer
 from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
 from armwise.service.journal.journal import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, read_object, reply
-from armwise.service.web.shapes import Name, said
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1.schemas import Name, said
 
 MAX_SLOTS = 50
 _MARK = "\x1f"
@@ -71,7 +71,7 @@ class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(MultiSlotRequest)
 
 
-class Asked(NamedTuple):
+class SlotCall(NamedTuple):
     """A request to rank for several slots, read: what each slot sees, and which actions it may show."""
 
     contexts: list[bytes]
@@ -94,7 +94,7 @@ async def rank(call: Call) -> Response:
     return reply({"slots": slots, "eventId": answers[0].id.partition(_MARK)[0]}, 201)
 
 
-def read(body: bytes) -> Asked:
+def read(body: bytes) -> SlotCall:
     """What a body asks for, or InvalidInput.
 
     >>> read(b'{"actions": [{"id": "a", "features": []}], "slots": [{"id": "top", "baselineAction": "a"}]}').allowed
@@ -108,10 +108,10 @@ def read(body: bytes) -> Asked:
     context, arms = read_actions(body, sent, keys)
     contexts = [_with_slot(context, slot) for slot in sent.slots]
     digest = hashlib.blake2b(_canonical(body), digest_size=16).hexdigest()
-    return Asked(contexts, arms, read_slots(sent.slots, arms.ids), digest, sent)
+    return SlotCall(contexts, arms, read_slots(sent.slots, arms.ids), digest, sent)
 
 
-def draw(call: Call, asked: Asked) -> list[Write]:
+def draw(call: Call, asked: SlotCall) -> list[Write]:
     """The decisions of all slots, in their order, each between the actions still free; not yet durable."""
     sent, ids = asked.sent, asked.arms.ids
     named = isinstance(sent.eventId, str)

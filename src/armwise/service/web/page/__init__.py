@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from armwise.service.web.http import Call, Response, Route
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
 
 HTML = (files(__name__) / "index.html").read_bytes()
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.service.journal.events import Decision
-from armwise.service.model.model import DecisionRequest, Model
-from armwise.service.model.seen import offered, stack_of
+from armwise.service.model.drawing.encoded import offered, stack_of
+from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.uplift import Weights, uplift_interval
 
 SLOWEST = 0.25  # seconds of processor time that a policy may take for a decision, before it is followed no longer
@@ -69,7 +69,7 @@ class Rival:
             return self._refuse(f"it takes {self.too_slow:.1f} s per decision, and is followed no longer")
         model, started = self._model, time.thread_time()
         try:
-            [drawn] = model.decide([DecisionRequest(bytes(decision.context), offered(decision), 0.5)])
+            [drawn] = model.decide([DrawRequest(bytes(decision.context), offered(decision), 0.5)])
             model.scaler.take(stack_of(decision))
         except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
             return self._refuse(str(error) or type(error).__name__)

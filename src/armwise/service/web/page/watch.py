@@ -23,7 +23,7 @@ from armwise.service.engine.roster import versions
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import EARLIEST, Creation, Decision, Reward, Row
 from armwise.service.log.earnings import Earnings, Interval, Judgement
-from armwise.service.model.seen import offered
+from armwise.service.model.drawing.encoded import offered
 from armwise.service.model.versions import by_role
 from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.page.feed import Feed, Source

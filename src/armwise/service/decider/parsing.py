@@ -13,13 +13,13 @@ import numpy as np
 
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.log import Log
-from armwise.service.decider.answers import Decided
-from armwise.service.decider.asked import Asked
+from armwise.service.decider.decided import Decided
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import LARGEST, Decision
 from armwise.service.journal.journal import canonical
 
 
-def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> Asked:
+def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> ParsedRequest:
     """One request of a batch; ``encoded`` is what becomes of its context first, if anything does.
 
     >>> read_request({"arms": ["a"]}).arms.ids
@@ -32,10 +32,10 @@ def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> A
     id = read_id(request.get("id"))
     context = request.get("context")
     text, tokens = read_context(context if encoded is None else encoded(context))
-    return Asked(text, tokens, read_named_arms(request.get("arms", ())), id)
+    return ParsedRequest(text, tokens, read_named_arms(request.get("arms", ())), id)
 
 
-def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[Asked]:
+def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[ParsedRequest]:
     """A batch of requests; one id may be in it twice, with the same content.
 
     >>> read_requests([{"arms": ["a"], "id": "e1"}, {"arms": ["b"], "id": "e1"}])
@@ -44,7 +44,7 @@ def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
     ValueError: requests: 'e1' is asked for twice, with other content
     """
     asked = [read_request(each, encoded) for each in rows("requests", requests, "a list of dictionaries")]
-    named: dict[str, Asked] = {}
+    named: dict[str, ParsedRequest] = {}
     for each in asked:
         if each.id is not None:
             before = named.setdefault(each.id, each)
@@ -53,7 +53,7 @@ def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
     return asked
 
 
-def _content(asked: Asked) -> bytes:
+def _content(asked: ParsedRequest) -> bytes:
     return canonical(Decision(msgspec.Raw(asked.context), asked.arms.raws, [], 0, 0, 1, 0.0))
 
 

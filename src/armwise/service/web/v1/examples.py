@@ -49,14 +49,14 @@ EXAMPLES: dict[str, Any] = {
     "Error": {"error": {"code": "BadArgument", "message": "arms must not be empty"}},
     "Decisions": {"decisions": [_DECIDED]},
     "Rewards": {"rewards": [_LEARNT]},
-    "JournaledDecision": _DECIDED | {
+    "DecisionShown": _DECIDED | {
         "context": {"hour": 9, "device": "phone"}, "deadline": 1767604200000, "active": True, "rewards": 1,
         "reward": 1.0, "closed": True, "status": "provisional", "age": 312.5,
         "outcomes": [{"value": 1.0, "time": "2026-01-05T09:03:21Z", "late": False, "final": False}],
     },
     "Learnt": {"learnt": 1},
     "CatalogueShown": {"catalogue": "9c56cc51b374c3ba189210d5b6d4bf57", "arms": 2},
-    "Erasure": {
+    "ErasureAnswer": {
         "erasure": 57,
         "searched": {"decisions": 56, "lessons": 0, "catalogues": 1},
         "found": {"decisions": 1, "lessons": 0, "catalogues": 0},
@@ -71,8 +71,8 @@ EXAMPLES: dict[str, Any] = {
     }]},
     "SettingsShown": _SETTINGS,
     "ApplicationShown": {"name": "news", "agent": "LinUCB(dim=128, alpha=1.0)", "lessons": 12, "version": 41},
-    "Status": {"status": "ready"},
-    "Explanation": {
+    "HealthAnswer": {"status": "ready"},
+    "ExplanationAnswer": {
         "arms": {"pasta": {"score": 0.31}, "salad": {"score": 0.42}},
         "contributions": {"pasta": {"hour": 0.05}, "salad": {"hour": 0.11}},
     },
@@ -103,7 +103,7 @@ EXAMPLES: dict[str, Any] = {
     "LogsProperties": {"dateRange": {"from": _FROM, "to": _TO}},
     "ChosenPolicy": {"evaluationId": "e7", "policyName": "bold"},
     "EvaluationRequest": {"name": "January", "startTime": _FROM, "endTime": _TO, "policies": [_POLICY]},
-    "Evaluation": _EVALUATION | {"jobId": "e7", "status": "completed"},
+    "EvaluationJob": _EVALUATION | {"jobId": "e7", "status": "completed"},
     "DatedEvaluation": _EVALUATION | {"status": "Succeeded"},
     "DatedEvaluations": {"value": [_EVALUATION | {"status": "Succeeded"}]},
 }  # fmt: skip

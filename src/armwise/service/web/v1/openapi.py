@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 
 from armwise import __version__
-from armwise.service.web.examples import EXAMPLES
 from armwise.service.web.http import Route
-from armwise.service.web.shapes import BY_HAND, Error, Fault
+from armwise.service.web.v1.examples import EXAMPLES
+from armwise.service.web.v1.schemas import BY_HAND, Error, Fault
 
 _REF = "#/components/schemas/{name}"
 _NAME = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00-\x1f\x7f]*$"}

@@ -12,35 +12,35 @@ from armwise.core.capabilities.counting import record_choice
 from armwise.service.model.inside import copied
 
 
-class Held:
+class Reservation:
     """A choice that was drawn; it counts for as long as whoever may journal it holds this, and from then on for good.
 
-    >>> Held(Underway(), 0, None, Choice(0, 1.0)).choice.arm
+    >>> Reservation(InFlight(), 0, None, Choice(0, 1.0)).choice.arm
     0
     """
 
     __slots__ = ("__weakref__", "_met", "_underway", "beside", "choice", "place", "version", "view")
 
-    def __init__(self, underway: Underway, place: int, view: Any, choice: Choice) -> None:
+    def __init__(self, underway: InFlight, place: int, view: Any, choice: Choice) -> None:
         self._underway, self.place, self.view, self.choice = underway, place, view, choice
         self.version: int = underway.version
         self._met = frozenset(underway.met)  # all that it was drawn with
-        self.beside: Sequence[Held] = ()  # the same decision as other versions of the model count it
+        self.beside: Sequence[Reservation] = ()  # the same decision as other versions of the model count it
 
     def instead(self, choice: Choice) -> None:
         """Another arm was drawn than this model's own: versions are drawn from together.
 
-        >>> held = Underway().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
+        >>> held = InFlight().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
         1
         """
         with self._underway.lock:
             self.choice = choice
             self._underway.begin_again()
 
-    def along(self, beside: Sequence[Held]) -> None:
+    def along(self, beside: Sequence[Reservation]) -> None:
         """Let what other versions hold of the same decision count for as long as this.
 
-        >>> held, other = (Underway().hold(None, Choice(0, 1.0)) for _ in range(2))
+        >>> held, other = (InFlight().hold(None, Choice(0, 1.0)) for _ in range(2))
         >>> held.along([other]); len(held.beside)
         1
         """
@@ -50,7 +50,7 @@ class Held:
     def unknown(self, seqs: Iterable[int]) -> list[int]:
         """Those of the application's decisions, by event, that this draw has not counted: other processes made them.
 
-        >>> underway = Underway()
+        >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); underway.meet(4, None, Choice(0, 1.0))
         >>> held.unknown([3, 4]), underway.hold(None, Choice(0, 1.0)).unknown([3, 4])
         ([4], [])
@@ -63,7 +63,7 @@ class Held:
     def journaled(self, seq: int) -> None:
         """It is durable as event ``seq``: it counts until a model that knows that event is drawn from.
 
-        >>> underway = Underway()
+        >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); len(underway)
         1
         """
@@ -71,7 +71,7 @@ class Held:
             each._underway.keep(seq, each)
 
 
-class Underway:
+class InFlight:
     """What copies of one application's model share, where choosing changes the agent: a budget, a pace, a promise.
 
     A published model is a moment old. Decisions that are drawn meanwhile, by whatever thread, are all drawn from one
@@ -80,7 +80,7 @@ class Underway:
     other processes decide on the same journal counts from the moment that this one meets it there.
 
     >>> import armwise
-    >>> underway, agent = Underway(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
+    >>> underway, agent = InFlight(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
     >>> held = underway.hold(None, underway.twin(agent, 0).choose()); held.choice.arm
     1
     >>> underway.twin(agent, 1).probabilities()  # what the first one may cost is set aside
@@ -89,11 +89,11 @@ class Underway:
     0
     """
 
-    def __init__(self, beside: Underway | None = None) -> None:
+    def __init__(self, beside: InFlight | None = None) -> None:
         # A draw that is dropped may be so while the lock is held; versions that are drawn from together share one.
         self.lock: threading.RLock = threading.RLock() if beside is None else beside.lock
-        self._durable: list[tuple[int, Held]] = []
-        self._drawn: dict[int, weakref.ref[Held]] = {}  # in the order of drawing
+        self._durable: list[tuple[int, Reservation]] = []
+        self._drawn: dict[int, weakref.ref[Reservation]] = {}  # in the order of drawing
         self._n_drawn = 0
         self.met: dict[int, tuple[Any, Choice]] = {}  # what other processes decided, by event
         self._agent: Agent | None = None  # of the newest model that was drawn from
@@ -107,7 +107,7 @@ class Underway:
         """The agent that draws, with all that is under way counted; ``agent`` knows the events up to ``version``.
 
         >>> import armwise
-        >>> Underway().twin(armwise.UCB1(n_arms=2), 0).n_arms
+        >>> InFlight().twin(armwise.UCB1(n_arms=2), 0).n_arms
         2
         """
         if version > self.version or self._agent is None:
@@ -125,23 +125,23 @@ class Underway:
                 record_choice(self._twin, held.view, held.choice)
         return self._twin
 
-    def hold(self, view: Any, choice: Choice) -> Held:
+    def hold(self, view: Any, choice: Choice) -> Reservation:
         """Keep a choice that the twin has counted.
 
-        >>> underway = Underway()
+        >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); len(underway)
         1
         """
         place = self._n_drawn
-        held = Held(self, place, view, choice)
+        held = Reservation(self, place, view, choice)
         self._drawn[place] = weakref.ref(held, lambda _: self._drop(place))
         self._n_drawn += 1
         return held
 
-    def keep(self, seq: int, held: Held) -> None:
+    def keep(self, seq: int, held: Reservation) -> None:
         """Count a choice that is durable as event ``seq`` until a model that knows the event is drawn from.
 
-        >>> underway = Underway()
+        >>> underway = InFlight()
         >>> underway.keep(3, underway.hold(None, Choice(0, 1.0))); len(underway)
         1
         """
@@ -154,7 +154,7 @@ class Underway:
     def own(self) -> set[int]:
         """The events of this process that are journaled, and that the newest model does not know.
 
-        >>> Underway().own()
+        >>> InFlight().own()
         set()
         """
         with self.lock:
@@ -163,7 +163,7 @@ class Underway:
     def meet(self, seq: int, view: Any, choice: Choice) -> None:
         """Count what another process decided as event ``seq``, until a model that knows the event is drawn from.
 
-        >>> underway = Underway()
+        >>> underway = InFlight()
         >>> underway.meet(3, None, Choice(0, 1.0)); len(underway.met)
         1
         """
@@ -175,7 +175,7 @@ class Underway:
     def begin_again(self) -> None:
         """The twin has counted what was not drawn after all.
 
-        >>> Underway().begin_again()
+        >>> InFlight().begin_again()
         """
         self._twin = None
 

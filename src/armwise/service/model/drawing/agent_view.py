@@ -13,19 +13,19 @@ from armwise.core.capabilities.one_row import learns_one_row
 from armwise.features.encoding.arms import read_arm
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import InvalidInput, Stack, Tail, part, read_json
+from armwise.features.encoding.tokens import ArmTokens, InvalidInput, RequestTokens, part, read_json
 from armwise.service.journal.events import Decision
+from armwise.service.model.drawing.encoded import AtHand, EncodedRequest, offered, stack_of
 from armwise.service.model.inside import counts_choices
-from armwise.service.model.seen import Seen, offered, stack_of
 
 
-class Sight:
+class AgentView:
     """Turns JSON into what an agent declares that it ``sees``; ``arms`` are the names of fixed ones.
 
     >>> import armwise
-    >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).reads_one_row
+    >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).reads_one_row
     True
-    >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(16))
+    >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(16))
     Traceback (most recent call last):
     ...
     armwise.features.encoding.tokens.InvalidInput: agent: dim is 8, but the features have 16
@@ -45,18 +45,18 @@ class Sight:
             agent.sees == "features" and agent.plain_input
         )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
 
-    def see(self, context: bytes, stack: Stack, ids: Sequence[str], scaling: Scaling) -> Seen:
+    def see(self, context: bytes, stack: RequestTokens, ids: Sequence[str], scaling: Scaling) -> EncodedRequest:
         """What the agent sees of a request, whose tokens are ``stack``.
 
         >>> import armwise
-        >>> stack = Stack(part(b"{}", "c"), Tail(1, read_arm(b'"a"').words))
-        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).see(b"{}", stack, ["a"], Scaling.of("")).view.shape
+        >>> stack = RequestTokens(part(b"{}", "c"), ArmTokens(1, read_arm(b'"a"').words))
+        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).see(b"{}", stack, ["a"], Scaling.of("")).view.shape
         (1, 8)
         """
         if self._agent.sees == "features" and not self._arms:
-            return Seen(self._encoder.rows(stack, scaling), None, scaling, stack)
+            return EncodedRequest(self._encoder.rows(stack, scaling), None, scaling, stack)
         positions = self._positions(ids)
-        return Seen(self._view(context, stack, positions, scaling), positions, scaling, stack)
+        return EncodedRequest(self._view(context, stack, positions, scaling), positions, scaling, stack)
 
     def _positions(self, ids: Sequence[str]) -> list[int]:
         """Which of the agent's arms are offered."""
@@ -70,7 +70,7 @@ class Sight:
             raise InvalidInput(f"this application has {self._agent.n_arms} arms, got {len(ids)}")
         return list(range(len(ids)))
 
-    def _view(self, context: bytes, stack: Stack, positions: list[int], scaling: Scaling) -> Any:
+    def _view(self, context: bytes, stack: RequestTokens, positions: list[int], scaling: Scaling) -> Any:
         agent, encoder = self._agent, self._encoder
         if agent.sees == "features":  # with weights of each arm's own, so that its row has a place of its own
             if sorted(positions) != list(range(len(self._arms))):
@@ -99,49 +99,49 @@ class Sight:
         """Whether all that the agent learns of a decision is in the row of the arm that was drawn.
 
         >>> import armwise
-        >>> Sight(armwise.UCB1(n_arms=2), HashedRows(8)).reads_one_row
+        >>> AgentView(armwise.UCB1(n_arms=2), HashedRows(8)).reads_one_row
         False
         """
         return self._by_itself and learns_one_row(self._agent)
 
-    def recall(self, decision: Decision, at_hand: Seen | Stack | None = None) -> Seen:
+    def recall(self, decision: Decision, at_hand: AtHand = None) -> EncodedRequest:
         """What the agent saw when a journaled decision was made, or the part that it learns from: where it
         ``reads_one_row``, that of the arm that was drawn. ``at_hand`` spares reading it again.
 
         >>> import armwise
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall(asked).view.shape
+        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall(asked).view.shape
         (1, 8)
         """
-        if isinstance(at_hand, Seen):
+        if isinstance(at_hand, EncodedRequest):
             return at_hand
         scaling = Scaling.of(decision.scaling)
         if self.reads_one_row:
             context = part(bytes(decision.context), "c") if at_hand is None else at_hand.context
-            alone = Stack(context, Tail(1, read_arm(bytes(decision.arms[decision.arm])).words))
-            return Seen(self._encoder.rows(alone, scaling), None, scaling, at_hand, True)
+            alone = RequestTokens(context, ArmTokens(1, read_arm(bytes(decision.arms[decision.arm])).words))
+            return EncodedRequest(self._encoder.rows(alone, scaling), None, scaling, at_hand, True)
         if at_hand is not None and self._agent.sees == "features" and not self._arms:
-            return Seen(self._encoder.rows(at_hand, scaling), None, scaling, at_hand)
+            return EncodedRequest(self._encoder.rows(at_hand, scaling), None, scaling, at_hand)
         return self.see(bytes(decision.context), stack_of(decision), offered(decision).ids, scaling)
 
-    def recall_choice(self, decision: Decision, at_hand: Seen | Stack | None, name: str) -> tuple[Any, Choice]:
+    def recall_choice(self, decision: Decision, at_hand: AtHand, name: str) -> tuple[Any, Choice]:
         """What the agent saw when a journaled decision was made, and its choice; ``name`` is the agent's as a version.
 
         >>> import armwise
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [0.5], 0, 0, 1, 0.0)
-        >>> Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall_choice(asked, None, "")[1].probability
+        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall_choice(asked, None, "")[1].probability
         0.5
         """
         seen = self.recall(decision, at_hand)
         note = decision.note if decision.drawn_by in ("", name) else None  # another version's says nothing here
         return seen.view, make_choice((seen.place(decision.arm), decision.p[decision.arm], note, None))
 
-    def kept(self, seen: Seen, arm: int) -> Seen | None:
+    def kept(self, seen: EncodedRequest, arm: int) -> EncodedRequest | None:
         """Of what was seen of a decision, what is worth its memory until it is learnt: a row; None: nothing.
 
         >>> import armwise
-        >>> sight, arms = Sight(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)), Tail(1, read_arm(b'"a"').words)
-        >>> seen = sight.see(b"{}", Stack(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
+        >>> sight, arms = AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)), ArmTokens(1, read_arm(b'"a"').words)
+        >>> seen = sight.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
         >>> sight.kept(seen, 0).view.shape
         (1, 8)
         """
@@ -149,4 +149,4 @@ class Sight:
             return seen
         if not self.reads_one_row:
             return None
-        return Seen(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)
+        return EncodedRequest(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from armwise.service.journal.events import RULES
-from armwise.service.web.shapes import Name, said
+from armwise.service.web.v1.schemas import Name, said
 
 Unset = msgspec.UnsetType
 Duration = Annotated[str, said(pattern=r"^P", description="ISO 8601, such as PT10M.")]
@@ -135,7 +135,7 @@ class PolicyResult(msgspec.Struct):
     totalSummary: EvaluationSums
 
 
-class Evaluation(msgspec.Struct):
+class EvaluationJob(msgspec.Struct):
     """An evaluation, as the versions before 2022 tell it."""
 
     id: str

@@ -42,7 +42,7 @@ def asked_by(request: str) -> str:
     return request.rpartition(_SLOT)[2]
 
 
-class Routes:
+class RoutedWriter:
     """Takes groups of writes like a ``Writer``, and gives each to the writer of the database that it belongs to."""
 
     def __init__(self, shards: ShardedEngine) -> None:

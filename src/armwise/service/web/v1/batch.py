@@ -8,14 +8,16 @@ import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.draw import answer
+from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Decision, Reward
 from armwise.service.journal.journal import Write, keyed
 from armwise.service.model.explain import explain
 from armwise.service.model.lessons import read_lessons
-from armwise.service.web import admission, shapes
+from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
-from armwise.service.web.threads import in_thread
-from armwise.service.web.v1 import Asked, DecisionAnswer, draw, is_final, read, retry_key, reward_answer
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1 import schemas
+from armwise.service.web.v1.decisions import DecisionAnswer, draw, is_final, read, retry_key, reward_answer
 
 MOST = 1000  # decisions or rewards in one request
 
@@ -44,9 +46,9 @@ def _keyed(call: Call, what: str, writes: list[Write]) -> list[Write]:
     return keyed(writes, lambda part: retry_key(call, f"batch {what}", part))
 
 
-def _asked(call: Call) -> list[Asked]:
+def _asked(call: Call) -> list[ParsedRequest]:
     try:
-        bodies = msgspec.json.decode(call.body, type=shapes.DecisionsRequest).decisions
+        bodies = msgspec.json.decode(call.body, type=schemas.DecisionsRequest).decisions
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, call.body)}") from None
     if len(bodies) > MOST:
@@ -115,9 +117,10 @@ async def teach(call: Call) -> Response:
 
 
 ROUTES = [
-    Route("POST", "v1/batch/decisions", "decide", decide, takes=shapes.DecisionsRequest, gives={200: shapes.Decisions}),
-    Route("POST", "v1/batch/rewards", "reward", reward, takes=shapes.RewardsRequest, gives={200: shapes.Rewards}),
-    Route("POST", "v1/explanations", "read", explanation, takes=shapes.DecisionRequest,
-          gives={200: shapes.Explanation}),
-    Route("POST", "v1/lessons", "admin", teach, takes=shapes.LessonsRequest, gives={200: shapes.Learnt}),
+    Route("POST", "v1/batch/decisions", "decide", decide, takes=schemas.DecisionsRequest,
+          gives={200: schemas.Decisions}),
+    Route("POST", "v1/batch/rewards", "reward", reward, takes=schemas.RewardsRequest, gives={200: schemas.Rewards}),
+    Route("POST", "v1/explanations", "read", explanation, takes=schemas.DecisionRequest,
+          gives={200: schemas.ExplanationAnswer}),
+    Route("POST", "v1/lessons", "admin", teach, takes=schemas.LessonsRequest, gives={200: schemas.Learnt}),
 ]  # fmt: skip

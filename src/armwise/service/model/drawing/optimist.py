@@ -11,9 +11,9 @@ from armwise.core.agent import Agent, Floats, make_choice
 from armwise.core.capabilities.optimism import Optimism
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler, Scaling
-from armwise.features.encoding.tokens import ONE, InvalidInput, Stack
+from armwise.features.encoding.tokens import ONE, InvalidInput, RequestTokens
 from armwise.native.decisions import decide_optimistic, predicted, register_decisions
-from armwise.service.model.seen import Drawn, Seen
+from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
 
 _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
 
@@ -26,7 +26,7 @@ class Optimist:
     def __init__(self, agent: Agent, optimism: Optimism, encoder: HashedRows) -> None:
         self.agent, self._optimism, self._encoder = agent, optimism, encoder
 
-    def decide(self, scaler: Scaler, tokens: Stack, u: float) -> Drawn:
+    def decide(self, scaler: Scaler, tokens: RequestTokens, u: float) -> Drawn:
         """Draw an arm with ``u``; what is seen of it is the row of the arm that was drawn."""
         optimism, encoder, arms = self._optimism, self._encoder, tokens.tail
         try:
@@ -36,13 +36,13 @@ class Optimist:
             )  # fmt: skip
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-        return Drawn(arm, p, None, Seen(row, None, Scaling(scaling), tokens, True))
+        return Drawn(arm, p, None, EncodedRequest(row, None, Scaling(scaling), tokens, True))
 
     def expected(self, row: Floats) -> float:
         """What is expected of an arm with this row, the same on every processor."""
         return predicted(self._optimism.ridge.models, row) + float(self._optimism.ridge.centre)
 
-    def register(self, scaler: Scaler, made: Sequence[tuple[Stack, Floats, float]]) -> list[float]:
+    def register(self, scaler: Scaler, made: Sequence[tuple[RequestTokens, Floats, float]]) -> list[float]:
         """Scale the numbers of decisions that follow one another, and learn the reward that is assumed of each, as the
         agent takes it; what was expected of each just before."""
         decisions = [

@@ -25,11 +25,11 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.offline.logs.cohorts import WHOLE, cohort_of
 from armwise.service.adapters.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
 from armwise.service.adapters.personalizer.rank import DATED, EARLY, everywhere
-from armwise.service.adapters.personalizer.shapes import (
+from armwise.service.adapters.personalizer.schemas import (
     ChosenPolicy,
     DatedEvaluation,
     DatedEvaluations,
-    Evaluation,
+    EvaluationJob,
     EvaluationRequest,
 )
 from armwise.service.engine.engine import Engine
@@ -39,7 +39,7 @@ from armwise.service.log.judge import Distribution, followed, judged, missed
 from armwise.service.model.build import build_model
 from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
 
 MOST_KEPT = 20  # evaluations of an application: they are part of its settings
 MOST_POLICIES = 5
@@ -343,6 +343,6 @@ def _routes(one: Any, all: Any) -> list[Route]:
 
 
 ROUTES = [
-    *everywhere(_routes(Evaluation, list[Evaluation]), EARLY),
+    *everywhere(_routes(EvaluationJob, list[EvaluationJob]), EARLY),
     *everywhere(_routes(DatedEvaluation, DatedEvaluations), DATED),
 ]

@@ -9,7 +9,7 @@ from armwise.service.errors import Unavailable
 from armwise.service.journal.journal import Journal
 
 
-class Reading:
+class JournalReader:
     """The journal, for one who asks at a time; Unavailable where it does not answer: nobody waits for it without end.
 
     >>> from armwise.service.engine.engine import Engine
@@ -29,7 +29,7 @@ class Reading:
         """Ask this journal from now on, which has no other user.
 
         >>> from armwise.service.journal.sqlite import SQLite
-        >>> reading = Reading(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
+        >>> reading = JournalReader(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
         """
         journal.connection.patience = STALL
         self._journal = journal
@@ -37,7 +37,7 @@ class Reading:
     def close(self) -> None:
         """End the session, if there is one, once nobody asks any more.
 
-        >>> Reading(None).close()
+        >>> JournalReader(None).close()
         """
         with self._lock:
             if self._journal is not None:
@@ -48,7 +48,7 @@ class Reading:
     def journal(self) -> Journal:
         """The journal without the lock, for whoever is alone with it.
 
-        >>> Reading(None).journal
+        >>> JournalReader(None).journal
         Traceback (most recent call last):
         ...
         armwise.service.errors.Unavailable: the journal is not open

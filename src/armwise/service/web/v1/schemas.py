@@ -93,7 +93,7 @@ class Error(msgspec.Struct):
     error: Fault
 
 
-class Outcome(msgspec.Struct):
+class OutcomeShown(msgspec.Struct):
     """A reward as it came; a late one is kept and not learnt."""
 
     value: float
@@ -197,7 +197,7 @@ class Rewards(msgspec.Struct):
     rewards: list[RewardAnswer]
 
 
-class JournaledDecision(msgspec.Struct):
+class DecisionShown(msgspec.Struct):
     """A decision, what was asked, and where it stands."""
 
     id: str
@@ -213,7 +213,7 @@ class JournaledDecision(msgspec.Struct):
     closed: bool
     status: str
     age: float
-    outcomes: list[Outcome]
+    outcomes: list[OutcomeShown]
 
 
 class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -239,7 +239,7 @@ class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
     rewards: Annotated[list[NamedReward], said(maxItems=1000)]
 
 
-class Explanation(msgspec.Struct):
+class ExplanationAnswer(msgspec.Struct):
     """By arm its estimate, width and probability; by arm and feature its contribution."""
 
     arms: dict[str, dict[str, float]]
@@ -333,7 +333,7 @@ class ErasureRequest(msgspec.Struct, forbid_unknown_fields=True):
     value: Any
 
 
-class Erasure(msgspec.Struct):
+class ErasureAnswer(msgspec.Struct):
     """The event of it, what was searched, found and deleted (events; null: the leading process does it), what is left.
 
     ``until`` says when what remains goes; ``elsewhere`` is what the service cannot reach.
@@ -348,7 +348,7 @@ class Erasure(msgspec.Struct):
     elsewhere: list[str]
 
 
-class Status(msgspec.Struct):
+class HealthAnswer(msgspec.Struct):
     """How the service fares."""
 
     status: str

@@ -15,11 +15,11 @@ OTHER, UNKNOWN = "(other)", "(unknown)"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds of a commit
 
 
-class Counts:
+class CommitCounts:
     """Decisions, rewards and windows that closed.
 
     >>> from armwise.service.journal.events import Reward
-    >>> counts = Counts()
+    >>> counts = CommitCounts()
     >>> row = Row(2, 0, "shop", "reward", "e1", b"", Reward(1.0, decision=1))
     >>> counts.take([(row, Write("shop", "e1", Reward(1.0)))]); counts.rewards
     Counter({('shop', '(unknown)'): 1})
@@ -37,7 +37,7 @@ class Counts:
     def take(self, committed: Sequence[tuple[Row, Write]]) -> None:
         """Count what was committed.
 
-        >>> Counts().take([])
+        >>> CommitCounts().take([])
         """
         for row, write in committed:
             event = row.at_hand

@@ -11,34 +11,37 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import Stack, part
+from armwise.features.encoding.tokens import RequestTokens, part
 from armwise.service.journal.events import Decision
-from armwise.service.model.underway import Held
+from armwise.service.model.drawing.in_flight import Reservation
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False):
+class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
     """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
 
-    >>> Seen(None, [1, 0], Scaling.of(""), None).positions
+    >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).positions
     [1, 0]
     """
 
     view: Any
     positions: list[int] | None
     scaling: Scaling
-    stack: Stack | None
+    stack: RequestTokens | None
     drawn: bool = False  # the view has the row of the arm that was drawn, and no other
 
     def place(self, arm: int) -> int:
         """Where in the view the arm is that was drawn, by its place among those offered.
 
-        >>> Seen(None, [1, 0], Scaling.of(""), None).place(0)
+        >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).place(0)
         1
         """
         return 0 if self.drawn else arm if self.positions is None else self.positions[arm]
 
 
-def stack_of(decision: Decision) -> Stack:
+AtHand = EncodedRequest | RequestTokens | None  # of a journaled decision: what was seen, its tokens, or neither
+
+
+def stack_of(decision: Decision) -> RequestTokens:
     """The tokens of a journaled decision.
 
     >>> import msgspec
@@ -48,12 +51,12 @@ def stack_of(decision: Decision) -> Stack:
     global _last
     known, stack = _last
     if known is not decision or stack is None:
-        stack = Stack(part(bytes(decision.context), "c"), offered(decision).tail)
+        stack = RequestTokens(part(bytes(decision.context), "c"), offered(decision).tail)
         _last = decision, stack
     return stack
 
 
-_last: tuple[Decision | None, Stack | None] = None, None  # a fold asks more than once for the same
+_last: tuple[Decision | None, RequestTokens | None] = None, None  # a fold asks more than once for the same
 
 
 def offered(decision: Decision) -> ArmColumns:
@@ -81,15 +84,15 @@ _catalogues: collections.deque[tuple[list[msgspec.Raw], ArmColumns]] = collectio
 class Drawn(msgspec.Struct, frozen=True, gc=False):
     """An arm drawn from ``p``, with the agent's note and what it saw; ``held`` counts it while it is under way.
 
-    >>> Drawn(0, np.ones(1), None, Seen(None, None, Scaling.of(""), None)).arm
+    >>> Drawn(0, np.ones(1), None, EncodedRequest(None, None, Scaling.of(""), None)).arm
     0
     """
 
     arm: int
     p: Floats
     note: Any
-    seen: Seen
-    held: Held | None = None
+    seen: EncodedRequest
+    held: Reservation | None = None
 
 
 def restricted(p: Floats, positions: list[int] | None) -> Floats:

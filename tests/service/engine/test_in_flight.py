@@ -16,7 +16,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.model.build import build_model
-from armwise.service.model.underway import Underway
+from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.versions import Challenger, draw_among
 from tests.service.serving import Running
 
@@ -99,7 +99,7 @@ def test_no_interleaving_overspends():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         master = aw.HardStop(aw.Exp3(2, gamma=1.0), 4.0, 1.0, fallback=0, seed=seed)
-        underway, copies = Underway(), [(0, _copy(master))]
+        underway, copies = InFlight(), [(0, _copy(master))]
         journal: list[Any] = []
         drawn, unpaid = [], []
         folded, spent, open_cost = 0, 0.0, 0.0
@@ -171,8 +171,8 @@ def test_versions_count_the_arm_that_was_drawn_whoever_drew_it(first: dict[str, 
     """
     model = build_model(Creation(agent=first, arms=ASKED["arms"]))
     bold = build_model(Creation(agent=second, arms=ASKED["arms"]))
-    model.name, bold.name, model.underway = "v1", "bold", Underway()
-    bold.underway = Underway(model.underway)
+    model.name, bold.name, model.underway = "v1", "bold", InFlight()
+    bold.underway = InFlight(model.underway)
     model.versions["bold"] = Challenger(bold)
     model.versions["bold"].share = 0.5
     kept: list[Any] = []

@@ -9,17 +9,17 @@ import msgspec
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine import roster
 from armwise.service.web.http import Call, Response, Route, reply
-from armwise.service.web.shapes import Name, Share
-from armwise.service.web.threads import in_thread
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1.schemas import Name, Share
 
 
-class Interval(msgspec.Struct):
+class UpliftInterval(msgspec.Struct):
     """How much more a version earns per decision than the one that leads: on ``n`` decisions that are older than the
     ``horizon``, clicked or not, by what came within it (seconds; none: the whole window).
 
     The ends hold at all times at once with the probability ``level``, also while the versions learn.
 
-    >>> Interval(0.02, -0.01, 0.05, 4000).level
+    >>> UpliftInterval(0.02, -0.01, 0.05, 4000).level
     0.95
     """
 
@@ -46,7 +46,7 @@ class VersionShown(msgspec.Struct, omit_defaults=True):
     share: float
     leads: bool
     unanswered: int = 0
-    uplift: Interval | None = None
+    uplift: UpliftInterval | None = None
     broken: int = 0
 
 

@@ -9,9 +9,9 @@ from armwise.core.agent import Agent, Floats, make_choice
 from armwise.core.capabilities.counting import record_choice
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.native.choice import draw
+from armwise.service.model.drawing.encoded import restricted
+from armwise.service.model.drawing.in_flight import InFlight, Reservation
 from armwise.service.model.inside import copied, counts_choices, reseed
-from armwise.service.model.seen import restricted
-from armwise.service.model.underway import Held, Underway
 
 
 class Draws:
@@ -48,8 +48,8 @@ class Draws:
         self._twin = None
 
     def draw(
-        self, view: Any, positions: list[int] | None, u: float, underway: Underway | None = None, version: int = 0
-    ) -> tuple[Floats, int, Any, Held | None]:
+        self, view: Any, positions: list[int] | None, u: float, underway: InFlight | None = None, version: int = 0
+    ) -> tuple[Floats, int, Any, Reservation | None]:
         """The distribution over the offered arms, the arm that ``u`` draws, the agent's note, and what counts it while
         it is under way, where choosing counts: ``version`` is the last event that the agent knows then.
 
@@ -77,8 +77,8 @@ class Draws:
         return *found, None
 
     def _draw_counted(
-        self, underway: Underway, version: int, view: Any, positions: list[int] | None, u: float
-    ) -> tuple[Floats, int, Any, Held]:
+        self, underway: InFlight, version: int, view: Any, positions: list[int] | None, u: float
+    ) -> tuple[Floats, int, Any, Reservation]:
         """Draw where choosing counts: every decision that is under way is counted, whichever copy drew it."""
         with underway.lock:
             try:

@@ -1,0 +1,190 @@
+"""The service's own API: small and typed. Paths may be preceded by ``/apps/NAME`` for an application by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
+from armwise.service.engine.draw import Answer, answer
+from armwise.service.engine.request import ParsedRequest
+from armwise.service.journal.events import Activation, Decision, Reward, Row
+from armwise.service.journal.journal import Write, Written
+from armwise.service.journal.rules import Status
+from armwise.service.log.export import Entry, outcomes
+from armwise.service.sharding.sharded_engine import AnyEngine
+from armwise.service.web import admission
+from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1 import schemas
+from armwise.service.web.v1.schemas import CatalogueRequest, DecisionRequest, RewardAnswer
+from armwise.service.web.v1.schemas import DecisionAnswer as DecisionAnswer
+
+_decode = msgspec.json.Decoder(DecisionRequest)
+WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
+_decode_catalogue = msgspec.json.Decoder(CatalogueRequest)
+
+
+async def decide(call: Call) -> Response:
+    """``POST /v1/decisions``: decide.
+
+    Read, admit, draw, make durable, answer; in this order, each once.
+    """
+    apart = admission.large(call.body)
+    asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
+    apart = admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)) or apart
+    write = await admission.aside(apart, lambda: draw(call, asked))
+    it = answer((await call.submit([write]))[0], write)
+    return reply(DecisionAnswer.of(it), 200 if it.again else 201)
+
+
+def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
+    """What a body asks for, or InvalidInput; ``catalogue`` finds arms that it names.
+
+    >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
+    ('a', 'b')
+    """
+    try:
+        sent = _decode.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, body)}") from None
+    context = b"{}" if sent.context is msgspec.UNSET else bytes(sent.context)
+    tokens = part(context, "c")
+    asked = (
+        None if sent.id is msgspec.UNSET else sent.id,
+        () if sent.excluded is msgspec.UNSET else sent.excluded,
+        sent.defer is True,
+    )
+    present = 6 - [sent.arms, sent.catalogue, sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
+    if sent.catalogue is not msgspec.UNSET:
+        if sent.arms is not msgspec.UNSET:
+            raise InvalidInput("the body: arms and catalogue were both sent: only one can say what to choose from")
+        refuse_twice("the body", body, present + tokens.n_keys)
+        return ParsedRequest(context, tokens, catalogue(sent.catalogue), *asked, bytes.fromhex(sent.catalogue))
+    if sent.arms is msgspec.UNSET:
+        raise InvalidInput("the body: Object missing required field `arms`")
+    arms = read_arms([bytes(arm) for arm in sent.arms])
+    refuse_twice("the body", body, present + tokens.n_keys + arms.n_keys)
+    return ParsedRequest(context, tokens, arms, *asked)
+
+
+def draw(call: Call, asked: ParsedRequest, *part: str) -> Write:
+    """The decision that a request, or a ``part`` of one, asks for, not yet durable."""
+    return call.engine.prepare(
+        call.application, asked.context, asked.arms, id=asked.id, excluded=asked.excluded, deferred=asked.deferred,
+        request=retry_key(call, "decide", *part), by=call.key.name, tokens=asked.tokens, catalogue=asked.catalogue,
+    )  # fmt: skip
+
+
+async def put_catalogue(call: Call) -> Response:
+    """``POST /v1/catalogues``: store arms once, for decisions to name by their hash."""
+    sent = await admission.aside(admission.large(call.body), lambda: _read_catalogue(call.body))
+    return reply({"catalogue": await in_thread(call.engine.put_catalogue, sent), "arms": len(sent.ids)}, 201)
+
+
+def _read_catalogue(body: bytes) -> ArmColumns:
+    try:
+        sent = _decode_catalogue.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"the body: {why(error, body)}") from None
+    arms = read_arms([bytes(arm) for arm in sent.arms])
+    refuse_twice("the body", body, 1 + arms.n_keys)
+    return arms
+
+
+def retry_key(call: Call, *what: str) -> str:
+    """The idempotency key for one operation: a decision and its reward may share one, and no other API's is meant.
+
+    >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
+    ['v1', 'reward', 'e1', '7']
+    """
+    return "\x1f".join(("v1", *what, call.request_id)) if call.request_id else ""
+
+
+async def reward(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/reward``: say what a decision was worth."""
+    body = read_object(call.body, {"value", "cost", "final"})
+    value = body.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
+    key, final = retry_key(call, "reward", call.params[0]), is_final(body)
+    write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"), final)
+    return reply(reward_answer((await call.submit([write]))[0]))
+
+
+def is_final(body: dict[str, Any], what: str = "final") -> bool:
+    """Whether a reward is the last of its decision.
+
+    >>> is_final({"value": 1.0}), is_final({"value": 1.0, "final": True})
+    (False, True)
+    """
+    final = body.get("final", False)
+    if not isinstance(final, bool):
+        raise InvalidInput(f"{what} must be true or false, got {final!r:.60}")
+    return final
+
+
+def reward_answer(written: Written) -> RewardAnswer:
+    """What came of a reward.
+
+    >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
+    True
+    """
+    event = written.row.event
+    assert isinstance(event, Reward)
+    return RewardAnswer(written.row.id, event.late, event.lesson is not None, written.repeated and not event.late)
+
+
+async def activate(call: Call) -> Response:
+    """``POST /v1/decisions/{id}/activate``: a deferred decision was shown."""
+    key = retry_key(call, "activate", call.params[0])
+    written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
+    event = written.row.event
+    assert isinstance(event, Activation)
+    return reply(RewardAnswer(written.row.id, event.late, event.lesson is not None))
+
+
+async def find(call: Call) -> Response:
+    """``GET /v1/decisions/{id}``: a decision as it is journaled, and where it stands."""
+    return reply(await in_thread(_found, call.engine, call.application, call.params[0]))
+
+
+def _found(engine: AnyEngine, app: str, id: str) -> dict[str, Any]:
+    it, decision, status = engine.find(app, id)
+    came, row = outcomes(engine.rewards(app, id)), Row(status.seq, status.deadline - decision.window, app, "", id, b"")
+    entry = Entry(row, decision, status, came, engine.now())
+    stands = {"status": entry.standing, "age": entry.record.age, "outcomes": [outcome.to_dict() for outcome in came]}
+    return decision_json(it, decision, status) | stands
+
+
+def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
+    """A decision with what was asked and what it earned so far; closed: nothing of it will be learnt any more.
+
+    >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
+    >>> decision_json(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
+    True
+    """
+    whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
+    told = status.active if status.closed else status.n > 0  # an inactive decision earns nothing once it is closed
+    return whole | {
+        "context": decision.context,
+        "deadline": status.deadline,
+        "active": status.active,
+        "rewards": status.n,
+        "reward": status.outcome if told else None,
+        "closed": status.closed,
+    }
+
+
+ROUTES = [
+    Route("POST", "v1/decisions", "decide", decide, takes=DecisionRequest,
+          gives={201: DecisionAnswer, 200: DecisionAnswer}),
+    Route("GET", "v1/decisions/{}", "read", find, gives={200: schemas.DecisionShown}),
+    Route("POST", "v1/decisions/{}/reward", "reward", reward, takes=schemas.RewardRequest, gives={200: RewardAnswer}),
+    Route("POST", "v1/decisions/{}/activate", "reward", activate, gives={200: RewardAnswer}),
+    Route("POST", "v1/catalogues", "decide", put_catalogue, takes=CatalogueRequest,
+          gives={201: schemas.CatalogueShown}),
+]  # fmt: skip

@@ -1,0 +1,114 @@
+"""The log over HTTP: read while it is written, and one subject's decisions erased from it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Sequence
+
+from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.engine import Engine
+from armwise.service.journal.journal import Journal
+from armwise.service.log import parquet
+from armwise.service.log.export import FORMATS, pieces_of
+from armwise.service.log.retain import Erased, merge
+from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1 import schemas
+from armwise.service.web.v1.exports import Exports
+from armwise.service.web.v1.schemas import DecisionAnswer as DecisionAnswer
+
+WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
+
+
+async def erase(call: Call) -> Response:
+    """``POST /v1/erasures``: one subject's decisions go, by a value at a key of their contexts or arms.
+
+    Open windows of theirs are closed; what they taught stays. ``deleted`` is null where another process leads, which
+    deletes them within seconds.
+    """
+    body = read_object(call.body, {"key", "value"})
+    if not isinstance(body.get("key"), str) or not body["key"] or "value" not in body:
+        raise InvalidInput('the body must name a key of the context and its value: {"key": "user", "value": "u7"}')
+    retentions = call.service.retain()
+
+    def erased() -> Erased:
+        assert len(retentions) == len(call.engine.each)  # raises, before anything is done, if a database is lost
+        return merge([each.erase(call.application, body["key"], body["value"]) for each in retentions])
+
+    return reply(await in_thread(erased))
+
+
+async def log(call: Call) -> Response:
+    """``GET /v1/log``: decisions with what they earned, as JSON lines, dsjson or Parquet, while they are read."""
+    query = call.query
+    kind = query.get("format", "json")
+    if kind not in FORMATS:
+        raise InvalidInput(f"format must be one of {', '.join(FORMATS)}, got {kind[:40]!r}")
+    after, limit = (_whole(query, name, default) for name, default in (("after", 0), ("limit", 10**18)))
+    engines = call.engine.each
+    if after and len(engines) > 1:
+        raise InvalidInput("after: where there are several databases each counts its own events: leave it out")
+    if kind == "parquet":
+        try:
+            await in_thread(parquet.check)
+        except parquet.Missing as error:
+            raise Problem(501, "NotImplemented", str(error)) from None
+    pieces = counted(call.service.exports, stream(engines, call.application, kind, after, limit))
+    first = await anext(pieces, b"")  # before the status is sent: what cannot be read at all is no 200
+    return Response(200, continued(first, pieces), FORMATS[kind])
+
+
+async def counted(exports: Exports, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """A stream that counts as an export while it is under way; Unavailable if it would be one too many."""
+    exports.begin()
+    try:
+        async for piece in pieces:
+            yield piece
+    finally:
+        await pieces.aclose()
+        exports.end()
+
+
+async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """A stream whose first piece is at hand."""
+    try:
+        yield first
+        async for piece in rest:
+            yield piece
+    finally:
+        await rest.aclose()
+
+
+async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
+    """The log in pieces, each read by a thread; no thread reads any more when the sessions are closed."""
+    source = exported(engines, app, kind, after, limit)
+    try:
+        while data := await in_thread(next, source, b""):
+            yield data
+    finally:
+        await in_thread(source.close)
+
+
+def exported(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> Generator[bytes, None, None]:
+    """The log in pieces, one database after the other, with sessions of its own, which it closes."""
+    with contextlib.ExitStack() as sessions:
+        journals: list[tuple[Journal, int]] = []
+        for engine in engines:
+            journal = engine.open_journal()
+            sessions.callback(journal.connection.close)
+            journals.append((journal, max(after, engine.forgotten(app))))
+        yield from pieces_of(journals, app, kind, limit)
+
+
+def _whole(query: dict[str, str], name: str, default: int) -> int:
+    text = query.get(name, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > 10**18:
+        raise InvalidInput(f"{name} must be a whole number up to 10^18, got {text[:40]!r}")
+    return int(text)
+
+
+ROUTES = [
+    Route("GET", "v1/log", "read", log, gives={200: "application/x-ndjson"},
+          query={"format": {"enum": list(FORMATS)}, "after": WHOLE, "limit": WHOLE}),
+    Route("POST", "v1/erasures", "admin", erase, takes=schemas.ErasureRequest, gives={200: schemas.ErasureAnswer}),
+]  # fmt: skip
