@@ -244,14 +244,15 @@ class Service:
             await _drain(receive)
             raise _too_large(most)
         pieces: list[bytes] = []
-        size, more, began = 0, True, time.monotonic()
+        clock = asyncio.get_running_loop().time
+        size, more, began = 0, True, clock()
         while more:
-            left = began + BODY_TIMEOUT + size / MIN_BODY_RATE - time.monotonic()
+            left = began + BODY_TIMEOUT + size / MIN_BODY_RATE - clock()
             try:
                 async with asyncio.timeout(left):
                     message = await receive()
             except TimeoutError:
-                late = f"{size} bytes of the body came within {time.monotonic() - began:.0f} s"
+                late = f"{size} bytes of the body came within {clock() - began:.0f} s"
                 raise Problem(408, "Timeout", late, ((b"connection", b"close"),)) from None
             if message["type"] == "http.disconnect":
                 raise Problem(400, "BadArgument", "the body did not arrive")
@@ -279,8 +280,9 @@ class Service:
         if self.ready:
             self.retain()  # of a database that has come since
             self.engine.writer.doubt()
-            until = time.monotonic() + PROBE_WAIT
-            while self.engine.writer.doubted and time.monotonic() < until:
+            clock = asyncio.get_running_loop().time
+            until = clock() + PROBE_WAIT
+            while self.engine.writer.doubted and clock() < until:
                 await asyncio.sleep(0.02)
         wrong = {
             "starting or stopping": not self.ready,

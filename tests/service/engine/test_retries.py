@@ -122,6 +122,17 @@ def test_a_key_names_the_cost_of_a_reward_and_the_rows_of_lessons(run: Callable[
     assert codes == [200, 200, 409, 409]
 
 
+def test_a_key_names_whether_a_reward_is_final(run: Callable[..., Any]) -> None:
+    """A failure would mean that a caller believes a decision to be closed that is not."""
+    client = run().client
+    decided(client, "e1")
+    codes = [
+        client.post("/v1/decisions/e1/reward", json=body, headers={"Idempotency-Key": "k"}).status_code
+        for body in ({"value": 1.0}, {"value": 1.0, "final": True}, {"value": 1.0, "final": False})
+    ]
+    assert codes == [200, 409, 200]
+
+
 def test_a_batch_with_one_id_and_two_contents_is_refused_whole(run: Callable[..., Any]) -> None:
     client = run().client
 

@@ -21,7 +21,7 @@ from armwise.service.app import Service
 from armwise.service.config import Config, open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unavailable
-from armwise.service.journal import postgres, postgres_session
+from armwise.service.journal import lead, postgres, postgres_session
 from armwise.service.journal.events import Creation, Reward
 from armwise.service.journal.journal import Journal, Write
 from armwise.service.log import verify as verifying
@@ -282,7 +282,7 @@ def test_a_leader_whose_lease_has_run_out_is_replaced_and_fenced(url: str, monke
     old, new = open_store(url), open_store(url)
     old.connect().close()
     with monkeypatch.context() as frozen:
-        frozen.setattr(postgres.Postgres, "_keep", lambda self, lead, pid: None)  # as if it were stopped
+        frozen.setattr(lead.Lead, "_keep", lambda self, held, number: None)  # as if it were stopped
         assert old.lead()
     session = old.leading()
     assert session is not None
@@ -527,7 +527,7 @@ def test_batches_that_a_crash_of_the_server_takes_were_told_to_nobody_and_learnt
 
     A failure would mean that one of two chained batches survives the other, or that something lost was acknowledged.
     """
-    monkeypatch.setattr(postgres.Postgres, "_keep", lambda *_: None)  # which would make the log durable by the way,
+    monkeypatch.setattr(lead.Lead, "_keep", lambda *_: None)  # which would make the log durable by the way,
     monkeypatch.setattr(postgres, "LEASE", 600_000)  # as would the next leader
     engines = [Engine(open_store(url), {"shop": Creation(features={"dim": 16})}) for _ in range(2)]
     for engine in engines:

@@ -8,8 +8,6 @@ the copies. So learning never blocks deciding, and the models are a function of 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +47,7 @@ from armwise.service.model.drawing.encoded import EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import Model
 from armwise.service.model.trial import check_creation, check_import, exported
+from armwise.service.system import SYSTEM, System
 
 
 def served_model(app: str, models: Mapping[str, Model], creations: Collection[str], broken: Mapping[str, str]) -> Model:
@@ -83,8 +82,9 @@ class Engine:
         snapshot_every: float = 30.0,
         publish_every: float = 0.1,
         adopt: bool = False,
+        system: System = SYSTEM,
     ) -> None:
-        self.store, self.creations = store, dict(applications)
+        self.store, self.creations, self.system = store, dict(applications), system
         self._clock = clock or TrustedClock()
         self.learner = Learner(
             store,
@@ -93,19 +93,20 @@ class Engine:
             applications=self.creations,
             publish_every=publish_every,
             snapshot_every=snapshot_every,
+            system=system,
         )
         self.alone = True  # False: one of several databases, whose models are merged (``shards``)
         self.merged: dict[str, Model] | None = None  # what decisions are made from then
         self.merging = contextlib.nullcontext()  # held while several databases are changed, one after the other
-        self.writer = Writer(self._telling_journal, self.now, self.expire_some)
-        self.reading = JournalReader(self.writer)
+        self.writer = Writer(self._telling_journal, self.now, self.expire_some, system=system)
+        self.reading = JournalReader(self.writer, system)
         self.counts = CommitCounts()
-        self._ids = Ids()
+        self._ids = Ids(system.random_bytes)
         self._open: dict[str, int] = {}
         self._counted_at = -1e9
         self.adopt = adopt  # applications that the journal has are served as it has them
         self._catalogues: dict[str, ArmColumns] = {}
-        self._looking = threading.Lock()
+        self._looking = system.lock()
 
     # ------------------------------------------------------------------ life
 
@@ -177,11 +178,11 @@ class Engine:
         """The journal in a session of its own, to be closed by whoever asked for it."""
         connection = self.store.connect()
         try:
-            journal = Journal(connection, self.store.lock, self.store.clock)
+            journal = Journal(connection, self.store.lock, self.store.clock, self.system)
         except BaseException:
             connection.close()
             raise
-        journal.pace = Pace(lambda: self.writer.busy)
+        journal.pace = Pace(lambda: self.writer.busy, self.system)
         return journal
 
     def _telling_journal(self) -> Journal:
@@ -197,7 +198,7 @@ class Engine:
         """Store models in a session of their own, which no commit waits for."""
         leading = self.store.leading()
         if leading is not None:  # the session that holds the lead: once that is lost, so is the right to publish
-            Journal(leading).put_snapshots(snapshots, upto, without)
+            Journal(leading, system=self.system).put_snapshots(snapshots, upto, without)
             return
         journal = self.open_journal()
         try:
@@ -249,10 +250,10 @@ class Engine:
 
     def open_decisions(self) -> dict[str, int]:
         """How many decisions of each application wait for a reward; counted at most every few seconds."""
-        if time.monotonic() - self._counted_at > 5.0:
+        if self.system.monotonic() - self._counted_at > 5.0:
             with self.reading as journal:
                 rows = journal.connection.execute("SELECT app, count(*) FROM decisions WHERE closed = 0 GROUP BY app")
-            self._open, self._counted_at = {app: int(n) for app, n in rows}, time.monotonic()
+            self._open, self._counted_at = {app: int(n) for app, n in rows}, self.system.monotonic()
         return self._open
 
     # ------------------------------------------------------------------ applications: each change is an event

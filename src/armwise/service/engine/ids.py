@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+
+from armwise.service.system import SYSTEM
 
 
-def chances(n: int) -> list[str]:
+def chances(n: int, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> list[str]:
     """What makes ids differ, for many of them: asking the system for each costs more than the rest of an id.
 
     >>> [len(each) for each in chances(2)]
     [20, 20]
     """
-    fresh = os.urandom(n * 10).hex()
+    fresh = random_bytes(n * 10).hex()
     return [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
 
 
@@ -22,7 +24,8 @@ class Ids:
     '000000000001'
     """
 
-    def __init__(self) -> None:
+    def __init__(self, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> None:
+        self._random_bytes = random_bytes
         self._chance: list[str] = []
 
     def fresh(self, now: int) -> str:
@@ -34,6 +37,6 @@ class Ids:
         try:
             chance = self._chance.pop()
         except IndexError:
-            self._chance = chances(2048)  # many at once: it gives the interpreter away
+            self._chance = chances(2048, self._random_bytes)  # many at once: it gives the interpreter away
             chance = self._chance.pop()
         return f"{now:012x}{chance}"

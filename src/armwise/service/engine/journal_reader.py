@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 from armwise.service.engine.writer import STALL, Writer
 from armwise.service.errors import Unavailable
 from armwise.service.journal.journal import Journal
+from armwise.service.system import SYSTEM, System
 
 
 class JournalReader:
@@ -21,8 +20,8 @@ class JournalReader:
     >>> engine.stop()
     """
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer, self._lock = writer, threading.Lock()
+    def __init__(self, writer: Writer, system: System = SYSTEM) -> None:
+        self._writer, self._lock = writer, system.lock()
         self._journal: Journal | None = None
 
     def open(self, journal: Journal) -> None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Collection
+from threading import Thread
 
 from armwise.core import saving
 from armwise.service.engine.fold import Recent, fold, give_up, refold, restore
@@ -22,6 +21,7 @@ from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.store import Database
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
+from armwise.service.system import SYSTEM, System
 
 log = logging.getLogger("armwise.service")
 
@@ -53,8 +53,9 @@ class Learner:
         applications: Collection[str] | None = None,
         publish_every: float = 0.05,
         snapshot_every: float = 30.0,
+        system: System = SYSTEM,
     ) -> None:
-        self._store, self._open, self._save = store, journal, save
+        self._store, self._open, self._save, self._system = store, journal, save, system
         self._publish_every = publish_every
         self._snapshot_every = min(1.0, snapshot_every) if store is not None and store.shared else snapshot_every
         self._applications = applications
@@ -65,18 +66,18 @@ class Learner:
         self.position = 0  # the last event folded into the masters
         self.published = 0  # the last event the published models know
         self.leader = False
-        self.news = threading.Event()
-        self._hurry = threading.Event()  # somebody waits for it
+        self.news = system.event()
+        self._hurry = system.event()  # somebody waits for it
         self._stopping = self._yielding = False
         self._published_at = self._tried_at = 0.0
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._changed = system.condition()
+        self._thread: Thread | None = None
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
         self._underway: dict[tuple[str, str], InFlight] = {}
         self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
-        self._saving = threading.Lock()
+        self._saving = system.lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
         self._saved = -1  # the last event that the snapshots have; below 0: there may be none of this process
 
@@ -93,7 +94,7 @@ class Learner:
         """
         if self._journal is None:
             self._journal = self._open()
-        started = time.perf_counter()
+        started = self._system.monotonic()
         self.leader = self._store.lead()
         self.broken = {
             app: reason for app, reason in self.broken.items() if app in self.masters
@@ -111,7 +112,7 @@ class Learner:
             self.catch_up()
         self._publish()
         self.served = self._to_serve()
-        seconds = round(time.perf_counter() - started, 3)
+        seconds = round(self._system.monotonic() - started, 3)
         data = {"snapshot": snapshot, "position": self.position, "seconds": seconds, "leader": self.leader}
         log.info("recovered", extra={"data": data})
 
@@ -129,8 +130,7 @@ class Learner:
 
     def start(self) -> None:
         """Begin to learn by itself."""
-        self._thread = threading.Thread(target=self._run, name="armwise-learner", daemon=True)
-        self._thread.start()
+        self._thread = self._system.start(self._run, "armwise-learner")
 
     def stop(self) -> None:
         """Learn what is there, save, end."""
@@ -230,12 +230,12 @@ class Learner:
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        saved_at = time.monotonic()
+        saved_at = self._system.monotonic()
         while True:
             self.news.wait(timeout=0.2 if self._store.shared else 0.5)
             stopping = self._stopping
             if not stopping and self._publish_every:  # what comes meanwhile is learnt together
-                self._hurry.wait(max(0.02, self._publish_every - (time.monotonic() - self._published_at)))
+                self._hurry.wait(max(0.02, self._publish_every - (self._system.monotonic() - self._published_at)))
             self._hurry.clear()
             self.news.clear()
             try:
@@ -250,19 +250,19 @@ class Learner:
                     self._publish()
                     if self._journal is not None:
                         self._journal.connection.tidy(self.position)
-                    due = time.monotonic() - saved_at > self._snapshot_every
+                    due = self._system.monotonic() - saved_at > self._snapshot_every
                     if self.position > self._saved and (stopping or due or self._yielding or self._saved < 0):
                         self.save()
-                        saved_at = time.monotonic()
+                        saved_at = self._system.monotonic()
                     if self._yielding:
                         self._yielding = self.leader = False
-                        self._tried_at = time.monotonic() + YIELDED
+                        self._tried_at = self._system.monotonic() + YIELDED
                         self._store.close()
             except Exception:
                 log.exception("learning failed; trying again")
                 self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
                 if not stopping:
-                    time.sleep(0.5)
+                    self._system.sleep(0.5)
             if stopping:
                 return
 
@@ -270,7 +270,7 @@ class Learner:
         """Lead if nobody does, or else load what the leader published."""
         assert self._journal is not None
         self._committed.clear()  # it is not this process that learns it
-        now = time.monotonic()
+        now = self._system.monotonic()
         if now - self._tried_at > 0.5:
             self._tried_at = now
             if self._store.lead():
@@ -336,7 +336,7 @@ class Learner:
     def _publish(self, pause: float = 0.0) -> None:
         if self.published == self.position and len(self.models) == len(self.masters):
             return
-        if pause and time.monotonic() - self._published_at < pause:
+        if pause and self._system.monotonic() - self._published_at < pause:
             return
         old, models = self.models, {}
         for app, model in list(self.masters.items()):
@@ -347,7 +347,7 @@ class Learner:
             else:
                 self._share_underway(app, models[app])
         with self._changed:
-            self.models, self.published, self._published_at = models, self.position, time.monotonic()
+            self.models, self.published, self._published_at = models, self.position, self._system.monotonic()
             self.served = self._to_serve()
             self._changed.notify_all()
 

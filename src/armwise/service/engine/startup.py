@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from armwise.features.encoding.arms import check_id
@@ -72,7 +71,7 @@ def await_applications(engine: Engine) -> None:
         missing = [app for app in engine.creations if app not in engine.models and not _lost(engine, app)]
         if not missing:
             return
-        time.sleep(0.1)
+        engine.system.sleep(0.1)
     log.warning("the process that leads does not serve %s yet", ", ".join(missing))
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import bisect
 import contextlib
 import logging
-import queue
-import threading
-import time
 from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import Any
 
 from armwise.service.engine.commit_counts import BUCKETS
 from armwise.service.errors import Unavailable
 from armwise.service.journal.journal import Appended, Journal, Write, joins
+from armwise.service.system import SYSTEM, System
 
 log = logging.getLogger("armwise.service")
 
@@ -27,13 +26,13 @@ PROVED = 3.0  # seconds for which a write says that there can be another
 _Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
-def waited(submit: Callable[[Sequence[Write], Done], None], group: Sequence[Write]) -> Any:
+def waited(submit: Callable[[Sequence[Write], Done], None], group: Sequence[Write], system: System = SYSTEM) -> Any:
     """Submit a group and wait for what comes of it.
 
     >>> waited(lambda group, done: done([]), [])
     []
     """
-    ready, result = threading.Event(), []
+    ready, result = system.event(), []
 
     def done(outcome: Appended) -> None:
         result.append(outcome)
@@ -70,15 +69,16 @@ class Writer:
         pause: float = 0.2,
         backlog: int = 20_000,
         stall: float = STALL,
+        system: System = SYSTEM,
     ) -> None:
-        self._make, self._now, self._idle = journal, now, idle
+        self._make, self._now, self._idle, self.system = journal, now, idle, system
         self._pause, self._backlog, self._stall = pause, backlog, stall
         self._busy_since = 0.0  # when the work in hand was begun; 0: none is
         self._in_hand: list[_Submitted] = []  # what the commit under way will answer
-        self._answering = threading.Lock()
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._answering = system.lock()
+        self._queue = system.queue()
         self._next: list[Any] = []  # what was taken from the queue and is to be done first
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
         self._open = False
         self.healthy = True
         self._proved = 0.0  # when the journal was last written
@@ -97,9 +97,8 @@ class Writer:
         """
         journal = self._make()
         self._open = True
-        self._thread = threading.Thread(target=self._run, args=(journal,), name="armwise-writer", daemon=True)
-        self._thread.start()
-        threading.Thread(target=self._watch, name="armwise-deadlines", daemon=True).start()
+        self._thread = self.system.start(self._run, "armwise-writer", journal)
+        self.system.start(self._watch, "armwise-deadlines")
 
     @property
     def depth(self) -> int:
@@ -118,19 +117,19 @@ class Writer:
         True
         """
         since = self._busy_since
-        return not since or time.monotonic() - since < self._stall
+        return not since or self.system.monotonic() - since < self._stall
 
     @property
     def busy(self) -> bool:
         """Whether requests come: something was committed a moment ago."""
-        return time.monotonic() - self._proved < BUSY
+        return self.system.monotonic() - self._proved < BUSY
 
     def doubt(self) -> None:
         """Find out soon whether the journal can be written, where nothing has been for some seconds.
 
         >>> Writer(lambda: None, now=lambda: 0).doubt()
         """
-        self.doubted = time.monotonic() - self._proved > PROVED
+        self.doubted = self.system.monotonic() - self._proved > PROVED
 
     def stop(self) -> None:
         """Commit what was submitted, then end; what comes after is refused.
@@ -181,7 +180,7 @@ class Writer:
         journal
         >>> writer.stop()
         """
-        ready = threading.Event()
+        ready = self.system.event()
 
         def and_say(journal: Journal) -> None:
             try:
@@ -205,7 +204,7 @@ class Writer:
         armwise.service.errors.Unknown: no decision has the id e1
         >>> writer.stop()
         """
-        return waited(self.submit, group)
+        return waited(self.submit, group, self.system)
 
     def _run(self, journal: Journal) -> None:
         running, looked = True, 0.0
@@ -226,14 +225,14 @@ class Writer:
                     if len(groups) >= MOST:
                         break
                     item = self._queue.get_nowait()
-            except queue.Empty:
+            except System.Empty:
                 pass
-            self._busy_since = time.monotonic()
+            self._busy_since = self.system.monotonic()
             if groups:
                 self._commit(journal, groups)
             for task in tasks:
                 self._guarded(task, journal)
-            now = time.monotonic()
+            now = self.system.monotonic()
             if running and now - looked >= self._pause:
                 looked = 0.0 if self._look_after(journal) else now
             self._busy_since = 0.0
@@ -251,7 +250,7 @@ class Writer:
         if not self.healthy or self.doubted:
             was = self.healthy
             if self._guarded(lambda journal: journal.probe(), journal):
-                self.healthy, self._proved = True, time.monotonic()
+                self.healthy, self._proved = True, self.system.monotonic()
                 if not was:
                     log.info("the journal can be written again")
             self.doubted = False
@@ -259,12 +258,12 @@ class Writer:
 
     def _commit(self, journal: Journal, groups: list[_Submitted]) -> None:
         self._in_hand = groups
-        started = time.perf_counter()
+        started = self.system.monotonic()
         try:
             outcomes: Sequence[Appended] = journal.append([group for group, _, _ in groups], self._now(), self._more)
-            self.healthy, self._proved = True, time.monotonic()
+            self.healthy, self._proved = True, self.system.monotonic()
             self.commits += 1
-            took = time.perf_counter() - started
+            took = self.system.monotonic() - started
             self.commit_seconds += took
             self.commit_times[bisect.bisect_left(BUCKETS, took)] += 1
         except Exception as error:
@@ -284,7 +283,7 @@ class Writer:
     def _more(self) -> list[Sequence[Write]]:
         """What came while another process appended, and may join the batch in hand."""
         taken: list[_Submitted] = []
-        with self._answering, contextlib.suppress(queue.Empty):
+        with self._answering, contextlib.suppress(System.Empty):
             while self._in_hand and not self._next and len(self._in_hand) < MOST:
                 item = self._queue.get_nowait()
                 if isinstance(item, tuple) and joins(item[0]):
@@ -297,13 +296,13 @@ class Writer:
     def _watch(self) -> None:
         """Refuse those who have waited for longer than the deadline; the same request may come again later."""
         while self._thread is not None:
-            time.sleep(self._stall / 10)
+            self.system.sleep(self._stall / 10)
             if self.moving:
                 continue
             with self._answering:
                 late, self._in_hand = self._in_hand, []
                 waiting, self._next = self._next, []
-            with contextlib.suppress(queue.Empty):
+            with contextlib.suppress(System.Empty):
                 while True:
                     waiting.append(self._queue.get_nowait())
             late = late + [item for item in waiting if isinstance(item, tuple)]

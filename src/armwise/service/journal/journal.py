@@ -12,7 +12,6 @@ import functools
 import hashlib
 import itertools
 import operator
-import secrets
 import struct
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -41,6 +40,7 @@ from armwise.service.journal.events import (
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
 from armwise.service.journal.store import Connection, Rows, Statement
+from armwise.service.system import SYSTEM, System
 
 FORMAT = b"4"
 OLDER = (b"3",)  # formats that are read, and written on in this one
@@ -75,7 +75,7 @@ _OF_DECISIONS = (Decision, *get_args(Sequel))
 _REQUESTS = "SELECT app, request, seq FROM requests"
 _HERE = (  # the time, the last event, and what else a batch must know, in one query
     "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'spread') FROM meta m "
-    "LEFT JOIN LATERAL (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
+    "LEFT JOIN (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
 )
 _MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
@@ -264,8 +264,8 @@ class Journal:
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
     _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
-    def __init__(self, connection: Connection, lock: str = "", clock: str = "") -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, lock: str = "", clock: str = "", system: System = SYSTEM) -> None:
+        self.connection, self._system = connection, system
         self._lock = lock  # a statement that makes appends of several processes wait for each other
         self._clock = clock  # a query for the time that they agree on
         self._arms: dict[bytes, list[msgspec.Raw]] = {}  # catalogues that were read
@@ -274,7 +274,7 @@ class Journal:
             connection.begin()
             for key, value in (
                 ("format", FORMAT),
-                ("secret", secrets.token_bytes(32)),
+                ("secret", system.random_bytes(32)),
                 ("base", msgspec.json.encode(Base())),
             ):
                 connection.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (key, value))
@@ -428,7 +428,7 @@ class Journal:
             ):
                 execute(f"INSERT INTO {table} VALUES {marks([row], len(row))}", row)
             execute("ROLLBACK TO SAVEPOINT probe")
-            data = secrets.token_bytes(1 << 15)
+            data = self._system.random_bytes(1 << 15)
             execute(
                 "INSERT INTO meta VALUES ('probe', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                 (hashed(data) + data,),
@@ -751,7 +751,7 @@ def _same(row: Row, asked: Event) -> bool:
     if isinstance(there, Decision) and isinstance(asked, Decision):
         return canonical(there) == canonical(asked)
     if isinstance(there, Reward) and isinstance(asked, Reward):
-        return (there.value, there.cost) == (asked.value, asked.cost)
+        return (there.value, there.cost, there.final) == (asked.value, asked.cost, asked.final)
     if isinstance(there, Lessons) and isinstance(asked, Lessons):
         return _contents(there) == _contents(asked)
     return there == asked if isinstance(asked, Creation | Change | Version | Batch) else type(there) is type(asked)

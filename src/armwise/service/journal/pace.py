@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+
+from armwise.service.system import SYSTEM, System
 
 PIECE = 0.001  # seconds of processor time that a piece may take: a request waits no longer for the GIL
 SHARE = 0.25  # of a thread's time, while requests come
@@ -13,19 +14,19 @@ SHARE = 0.25  # of a thread's time, while requests come
 class Pace:
     """Rests between pieces of work for as long as ``busy`` says that requests come; one for each session."""
 
-    def __init__(self, busy: Callable[[], bool]) -> None:
-        self._busy = busy
+    def __init__(self, busy: Callable[[], bool], system: System = SYSTEM) -> None:
+        self._busy, self._system = busy, system
         self._thread, self._since = 0, 0.0
 
     def rest(self) -> None:
         """Call this often: after ``PIECE`` of work it sleeps, so that the work takes at most ``SHARE`` of the time."""
-        thread, now = threading.get_ident(), time.thread_time()
+        thread, now = threading.get_ident(), self._system.thread_time()
         if thread != self._thread:  # an export is read by whichever thread is free
             self._thread, self._since = thread, now
         elif (spent := now - self._since) >= PIECE:
             if self._busy():
-                time.sleep(spent * (1.0 / SHARE - 1.0))
-            self._since = time.thread_time()
+                self._system.sleep(spent * (1.0 / SHARE - 1.0))
+            self._since = self._system.thread_time()
 
 
 NO_PACE = Pace(lambda: False)

@@ -12,9 +12,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -92,17 +91,16 @@ class Retention:
     """
 
     def __init__(self, engine: Engine, days: float = 0.0, every: float = EVERY) -> None:
-        self._engine, self.days, self._every = engine, days, every
-        self._running, self._ending = threading.Lock(), threading.Event()
+        self._engine, self.days, self._every, self._system = engine, days, every, engine.system
+        self._running, self._ending = engine.system.lock(), engine.system.event()
         self._answers: dict[int, Erased] = {}  # of erasures that were done together, by number
         self._rest_until = 0.0
         self._left = -1  # the newest erasure that a turn could not finish
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Begin to look by itself."""
-        self._thread = threading.Thread(target=self._run, name="armwise-retention", daemon=True)
-        self._thread.start()
+        self._thread = self._system.start(self._run, "armwise-retention")
 
     def stop(self) -> None:
         """End, between two batches."""
@@ -112,11 +110,11 @@ class Retention:
             self._thread = None
 
     def _run(self) -> None:
-        looked = time.monotonic()
+        looked = self._system.monotonic()
         while not self._ending.wait(min(self._every, SOON)):
             try:
-                if time.monotonic() - looked >= self._every or self._pending():
-                    looked = time.monotonic()
+                if self._system.monotonic() - looked >= self._every or self._pending():
+                    looked = self._system.monotonic()
                     self.run()
             except Exception:
                 log.exception("old decisions could not be dropped; trying again later")
@@ -140,10 +138,10 @@ class Retention:
         seq = int(self._engine.writer.write([Write(app, "", asked)])[0].row.seq)
         with self._running:
             if seq not in self._answers:
-                self._ending.wait(max(0.0, self._rest_until - time.monotonic()))
-                began = time.monotonic()
+                self._ending.wait(max(0.0, self._rest_until - self._system.monotonic()))
+                began = self._system.monotonic()
                 self._erase_pending(seq)
-                now = time.monotonic()
+                now = self._system.monotonic()
                 self._rest_until = now + min(MAX_REST, 3.0 * (now - began))
             return self._answers.pop(seq)
 
@@ -331,7 +329,7 @@ class Retention:
                 n, some_left = self._write(drop)
                 went += n
                 left = left or some_left
-                time.sleep(0.002)  # others first
+                self._system.sleep(0.002)  # others first
         named = {hash for mine in turn.search.found_catalogues.values() for hash in mine}
         left = bool(self._drop_catalogues(journal, turn.before, named)) or left
         if numbers := turn.subjects.numbers:
@@ -357,7 +355,7 @@ class Retention:
                     found[app, id].append(seq)
                 elif KINDS.get(kind) in (Lessons, Import, Batch) and goes and seq > start:
                     alone.append(seq)
-            time.sleep(0.001)
+            self._system.sleep(0.001)
         return found, alone, again
 
     def _drop_catalogues(self, journal: Journal, before: int, named: set[bytes]) -> set[bytes]:

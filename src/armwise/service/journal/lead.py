@@ -1,0 +1,109 @@
+"""Which of several processes leads: a lock that a session holds, and a lease that its process renews.
+
+A process that dies loses the lock with its session. One that freezes keeps both: whoever finds the lease run out ends
+that session, which frees the lock, and fences what the old leader still wants to write in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from armwise.service.system import SYSTEM, System
+
+LEASE = 4_000  # ms after which a leader that does not renew its lease is taken for gone
+
+
+class LeadSession(Protocol):
+    """A session with the database that can hold the lead; its methods raise what ``Lead`` was told of."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over, as far as this side knows."""
+        ...
+
+    def ping(self) -> None:
+        """Raise if the session is lost."""
+        ...
+
+    def take(self) -> int:
+        """Take the lock if nobody has it: the number of this session, or 0."""
+        ...
+
+    def renew(self, number: int, taking: bool = False) -> None:
+        """Say that the leader's session lives; only a new leader (``taking``) says so over another one's word."""
+        ...
+
+    def depose(self) -> None:
+        """End the session of a leader whose lease has run out."""
+        ...
+
+    def unfreeze(self) -> None:
+        """End a session that has the append lock and stands still."""
+        ...
+
+    def close(self) -> None: ...
+
+
+S = TypeVar("S", bound=LeadSession)
+
+
+class Lead(Generic[S]):
+    """The lead as one process has it, or wants it."""
+
+    def __init__(self, connect: Callable[[], S], errors: tuple[type[Exception], ...], system: System = SYSTEM) -> None:
+        self._connect, self._errors, self._system = connect, errors, system
+        self._held: S | None = None
+
+    def lead(self) -> bool:
+        """Take the lead if nobody has it; True while this process has it."""
+        with contextlib.suppress(*self._errors):
+            if self._held is not None and not self._held.closed:
+                self._held.ping()
+                return True
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+        with contextlib.suppress(*self._errors):
+            candidate = self._connect()
+            try:
+                if number := candidate.take():
+                    candidate.renew(number, taking=True)
+                    self._held = candidate
+                    self._system.start(self._keep, "armwise-lease", candidate, number)
+                    return True
+                candidate.depose()
+                candidate.unfreeze()
+            finally:
+                if self._held is not candidate:
+                    candidate.close()
+        return False
+
+    def _keep(self, held: S, number: int) -> None:
+        """Renew the lease from a session of its own, for as long as this process lives and leads."""
+        own: S | None = None
+        while self._held is held and not held.closed:
+            try:
+                if own is None or own.closed:
+                    own = self._connect()
+                own.renew(number)
+                own.unfreeze()
+            except self._errors:
+                if own is not None:
+                    own.close()
+            self._system.sleep(LEASE / 4000)
+        if own is not None:
+            own.close()
+
+    def leading(self) -> S:
+        """The session that holds the lead; statements in it fail once the lead is lost."""
+        if self._held is None or self._held.closed:
+            raise RuntimeError("this process no longer leads")
+        return self._held
+
+    def close(self) -> None:
+        """Let another process lead."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
