@@ -164,7 +164,7 @@ class Shop:
         mean = seen.mean()
         truth = share * float(np.mean(self.played[:n]))
         yield "page, metrics", mean.low <= truth <= mean.high, mean.high - mean.low
-        uplift, _ = seen.version("even", "v1", -1)
+        uplift, _, _ = seen.version("even", "v1", -1)
         truth = share * (0.04 - float(np.mean(self.expected[:n])))
         yield "versions", uplift.low <= truth <= uplift.high, uplift.high - uplift.low
         log = self.decider.log()

@@ -148,6 +148,8 @@ def _version(one: dict[str, Any]) -> str:
     uplift = one.get("uplift")
     if not uplift:
         return text
+    if not uplift["n"]:
+        return f"{text}\n  no decision since it began is old enough to be judged"
     ends = f"{uplift['value']:+.4f} [{uplift['low']:+.4f}, {uplift['high']:+.4f}]"
     from armwise.offline.logs.cohorts import duration
 

@@ -125,8 +125,24 @@ def test_every_outcome_told_leaves_nothing_out(where: dict[str, Any]) -> None:
             clock.now += 1.0
             made.append(shop.decide({}, arms=["a", "b"]))
         shop.reward_many([(each, 1.0) for each in made[:15] + made[17:]])
-        assert len(shop.log().rewards) == 18  # every outcome was promised: those that came
-        assert "2 left out as not reported yet (learn is 'arrival')" in shop.log().remarks[0]
+        assert len(shop.log().rewards) == 15  # every outcome was promised: those before the first that did not come
+        assert "5 left out as no older than the oldest one that was not reported" in shop.log().remarks[0]
+
+
+def test_a_promise_that_is_broken_selects_nothing(where: dict[str, Any]) -> None:
+    """Folders of 0.1.0 have learn = "arrival" for agents that cannot revise, though nobody promised anything: the
+    clicked ones were taken at any age, and earned 1.000 each."""
+    with shop_of(where, agent=aw.UCB1(n_arms=2), window=DAY, learn="arrival", seed=1) as (shop, clock):
+        told = trade(shop, clock, 1000)
+        assert told > 10
+        log = shop.log()
+        assert len(log.rewards) == 500 and 0.0 < log.rewards.mean() < 0.1
+        assert "younger than" in log.remarks[0]
+        clock.now += DAY + 10.0
+        shop.decide({}, arms=list(RATES))
+        whole = shop.log()
+        assert len(whole.rewards) == 1000 and whole.rewards.mean() < 0.1
+        assert any("promises every outcome" in said and "learn='close'" in said for said in whole.remarks)
 
 
 # ---------------------------------------------------------------------- finding 6: learning

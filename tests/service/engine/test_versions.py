@@ -268,3 +268,20 @@ def test_a_version_is_not_judged_on_the_decisions_that_were_clicked(engines: Mak
     [_, bold] = compared(engine)
     assert (bold["uplift"]["n"], bold["uplift"]["horizon"]) == (200, 2000.0)
     assert abs(bold["uplift"]["value"]) < 0.1
+
+
+def test_a_young_version_is_judged_within_its_own_age(engines: Make, clock: Clock) -> None:
+    """Beside a model whose windows of a week have closed, a new version had no number for a week."""
+    engine = engines(window=7 * 86400.0)
+    for k in range(400):
+        ask(engine, f"old{k}", {"hour": 9})
+    clock.now += 8 * 86400.0
+    add_version(engine, "shop", "bold", BOLD, share=0.5)
+    for k in range(100):
+        ask(engine, f"new{k}", {"hour": 9})
+        if k % 10 == 0:
+            engine.reward("shop", f"new{k}", 1.0)
+        clock.now += 30.0
+    [_, bold] = compared(engine)
+    assert bold["uplift"]["n"] == 50 and bold["uplift"]["horizon"] == pytest.approx(1500.0, rel=0.02)
+    assert -1.0 <= bold["uplift"]["low"] <= bold["uplift"]["value"] <= bold["uplift"]["high"] <= 1.0

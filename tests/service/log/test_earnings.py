@@ -136,3 +136,28 @@ def test_a_cohort_is_a_matter_of_age() -> None:
         assert (found.horizon, found.rows.tolist()) == (6.0, [True] * 5 + [False] * 5)
     assert cohort(ages, np.full(10, 3.0), clicked, np.zeros(10, bool)).horizon == WHOLE
     assert cohort(ages, windows, np.ones(10, bool), np.zeros(10, bool)).rows.all()
+
+
+def test_a_promise_takes_those_before_the_first_that_did_not_come() -> None:
+    ages, windows, kept = np.arange(10.0, 0.0, -1.0), np.full(10, 100.0), np.ones(10, bool)
+    reported = np.arange(10) < 8
+    found = cohort(ages, windows, reported, kept)
+    assert (found.horizon, found.rows.tolist()) == (WHOLE, [True] * 8 + [False] * 2)
+    reported[2] = False  # one was lost: by age, as where nothing is promised
+    found = cohort(ages, windows, reported, kept)
+    assert (found.horizon, found.rows.tolist()) == (6.0, [True] * 5 + [False] * 5)
+
+
+def test_the_page_says_that_a_promise_is_broken(engines: Callable[..., Engine], clock: Clock) -> None:
+    engine = engines(window=60.0, learn="arrival", agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])
+    for k in range(20):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+    engine.reward("shop", "e3", 1.0)
+    clock.now += 1.0
+    watch = Watch(engine, "shop")
+    assert watch.look()["rewards"]["n"] == 20 and watch.look()["cohort"]["silent"] == 0
+    clock.now += 100.0
+    watch._answer = {}
+    seen = watch.look()
+    watch.close()
+    assert seen["rewards"]["mean"] == pytest.approx(0.05) and seen["cohort"]["silent"] == 19

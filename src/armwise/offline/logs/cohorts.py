@@ -52,6 +52,11 @@ class Record(NamedTuple):
         return _COMPOSE[self.rule](values) if values else self.default
 
     @property
+    def silent(self) -> bool:
+        """Whether an outcome was promised and never came."""
+        return self.promised and self.status == CLOSED and not self.rewards
+
+    @property
     def late(self) -> bool:
         """Whether a reward came after its window."""
         return any(age > self.window for age, _ in self.rewards)
@@ -62,7 +67,7 @@ class Cohort(NamedTuple):
 
     horizon: float  # seconds, or ``WHOLE``
     rows: np.ndarray  # (n,) of bool
-    promised: bool = False  # whether every outcome is reported: then those that came are taken at any age
+    promised: bool = False  # whether they are those before the first outcome that was promised and has not come
 
     @property
     def left_out(self) -> int:
@@ -72,7 +77,8 @@ class Cohort(NamedTuple):
     def __str__(self) -> str:
         of = f"{int(self.rows.sum()):,} decisions"
         if self.promised:
-            said, why = f"what {of} earned whose outcome was reported", "not reported yet (learn is 'arrival')"
+            said, why = f"what {of} earned whose outcome was reported", "no older than the oldest one that was not"
+            why += " reported (learn is 'arrival')"
         elif self.horizon == WHOLE:
             said, why = f"what {of} earned in their whole window", "younger than their window"
         else:
@@ -85,9 +91,9 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
     """The decisions that are as old as the horizon.
 
     Without a horizon it is the whole window where half of the decisions, or ``MIN_CLOSED``, are that old (a burst of
-    new ones does not shorten it), else the median age.
-    Younger decisions are taken only where the outcome of every decision is known, or where every outcome is promised:
-    then those that came.
+    new ones does not shorten it), else the median age. Younger decisions are taken only where the outcome of every
+    decision is known; or, where every outcome is promised, those before the first one that has not come, if these are
+    half of all: a promise that is not kept selects nothing.
 
     >>> cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3, horizon=5.0).rows
     array([ True,  True, False])
@@ -99,18 +105,23 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
     if horizon is not None:
         if not horizon > 0.0:
             raise ValueError(f"horizon must be seconds above 0, got {horizon}")
-        found = _as_old(age, window, sure, kept, horizon)
+        found = _as_old(age, window, sure, horizon)
         if len(age) and not found.rows.any() and horizon < WHOLE:
             raise ValueError(
                 f"horizon is {duration(horizon)}, but the oldest decision is {duration(float(age.max()))} old: "
                 "nothing is known of so long a time yet"
             )
         return found
-    whole = _as_old(age, window, sure, kept, WHOLE)
+    whole = _as_old(age, window, sure, WHOLE)
     closed = len(age) - whole.left_out
-    if not len(age) or whole.promised or 2 * closed >= len(age) or closed >= MIN_CLOSED:
+    if not len(age) or not whole.left_out:
         return whole
-    return _as_old(age, window, sure, kept, float(np.sort(age)[len(age) // 2]))
+    reported = before_unknown(age, sure)
+    if kept.all() and 2 * int(reported.rows.sum()) >= len(age):
+        return reported._replace(promised=True)
+    if 2 * closed >= len(age) or closed >= MIN_CLOSED:
+        return whole
+    return _as_old(age, window, sure, float(np.sort(age)[len(age) // 2]))
 
 
 def cohort_of(records: Sequence[Record], horizon: float | None = None) -> Cohort:
@@ -123,11 +134,10 @@ def cohort_of(records: Sequence[Record], horizon: float | None = None) -> Cohort
     return cohort(table[:, 0], table[:, 1], table[:, 2] > 0.0, table[:, 3] > 0.0, horizon)
 
 
-def _as_old(age: Floats, window: Floats, known: Any, promised: Any, horizon: float) -> Cohort:
+def _as_old(age: Floats, window: Floats, known: Any, horizon: float) -> Cohort:
     young = np.where(horizon < window, age < horizon, age <= window)  # a window is over when its last moment is
-    kept = bool(promised.all()) and horizon == WHOLE
-    rows = ~young | known if kept or known.all() else ~young
-    return Cohort(WHOLE if horizon >= window.max(initial=0.0) else horizon, rows, kept and bool((~rows).any()))
+    rows = ~young | known if known.all() else ~young
+    return Cohort(WHOLE if horizon >= window.max(initial=0.0) else horizon, rows)
 
 
 def before_unknown(ages: Any, known: Any) -> Cohort:
@@ -138,6 +148,20 @@ def before_unknown(ages: Any, known: Any) -> Cohort:
     """
     age, sure = np.asarray(ages, np.float64), np.asarray(known, np.bool_)
     return Cohort(WHOLE, age > age[~sure].max(initial=-np.inf))
+
+
+def broken_promise(silent: int) -> str:
+    """What is said where outcomes were promised that did not come within their window; empty if there are none.
+
+    >>> broken_promise(0)
+    ''
+    """
+    if not silent:
+        return ""
+    return (
+        f"learn is 'arrival', which promises every outcome, zeros too, but none came of {silent:,} decisions whose "
+        "window is over: use learn='close', which learns again from the start"
+    )
 
 
 def duration(seconds: float) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.offline.logs import service_log
-from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, cohort_of
+from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, broken_promise, cohort_of
 from armwise.offline.logs.rows import Ints, LogBlock, LogError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Events:
     ) -> None:  # fmt: skip
         self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
         self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
-        self.cohort, self._late = self._by_age(horizon)  # None of logs that are not ours
+        self.cohort, self._late, self._silent = self._by_age(horizon)  # None of logs that are not ours
         self.remarks: list[str] = self._remarks()
         self.shared_names: dict[str, int] = {}
         self.arm_feature_names: dict[str, int] = {}
@@ -140,25 +140,30 @@ class Events:
                     except ValueError as error:
                         yield number, {}, f"not JSON: {error}"
 
-    def _by_age(self, horizon: float | None) -> tuple[Cohort | None, int]:
-        """The decisions of our own log that are judged, and how many rewards came after their window."""
+    def _by_age(self, horizon: float | None) -> tuple[Cohort | None, int, int]:
+        """The decisions of our own log that are judged, how many were rewarded late, and of how many no outcome came
+        though it was promised."""
         found = [each for _, event, unread in self._read() if not unread and (each := _record(event)) is not None]
         if not found:
             if horizon is not None:
                 raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
-            return None, 0
+            return None, 0, 0
         if all(each.window < WHOLE for each in found):
             chosen = cohort_of(found, horizon)
         elif not (chosen := before_unknown([r.age for r in found], [r.known for r in found])).rows.any():
             raise ValueError(f"{self._path} does not say how old its decisions are, and to leave out those without a "
                              "reward would select by outcome: export it again")  # fmt: skip
-        return chosen, sum(r.late for r, kept in zip(found, chosen.rows) if kept) if chosen.horizon == WHOLE else 0
+        late = sum(r.late for r, kept in zip(found, chosen.rows) if kept) if chosen.horizon == WHOLE else 0
+        return chosen, late, sum(each.silent for each in found)
 
     def _remarks(self) -> list[str]:
-        if self.cohort is None or (not self.cohort.left_out and self.cohort.horizon == WHOLE and not self._late):
+        if self.cohort is None:
             return []
+        aged = self.cohort.left_out or self.cohort.horizon < WHOLE or self._late
         late = f"{self._late:,} decisions were rewarded after their window, which counts here and was not learnt"
-        return [f"judged by age: {self.cohort}", *([late] if self._late else [])]
+        broken = broken_promise(self._silent)
+        said = [f"judged by age: {self.cohort}"] if aged else []
+        return [*said, *([late] if self._late else []), *([broken] if broken else [])]
 
     def _read(self) -> Iterator[tuple[int, Any, str]]:
         """(line number, event in the terms of dsjson, what is wrong with the line)."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import read_arm
-from armwise.offline.logs.cohorts import CLOSED, OPEN, WHOLE, Record, cohort
+from armwise.offline.logs.cohorts import CLOSED, OPEN, WHOLE, Cohort, Record, cohort
 from armwise.service.journal.events import ARRIVAL, EARLIEST, Activation, Decision, Reward, Row, Share
 from armwise.service.model.uplift import Weights, running_means, uplift_interval
 
@@ -89,27 +89,39 @@ class Judgement:
         self._age, self._window = (now - self._all["time"]) / 1000.0, self._all["window"] / 1000.0
         self._closed = self._all["final"] | (self._age > self._window)
         self._closed |= self._all["rewarded"] & self._all["promised"] & self._all["earliest"]
-        known = self._closed | (self._all["rewarded"] & self._all["earliest"])
-        self.cohort = cohort(self._age, self._window, known, self._all["promised"], horizon)
-        self._rows = np.flatnonzero(self.cohort.rows)
-        self._judged = self._all[self._rows]
+        self._horizon = horizon
         self._records = {
             int(k): earnings.record(int(at)) for k, at in enumerate(shown) if earnings.has_rewards(int(at))
         }
         self._among = {int(k): earnings.among[int(at)] for k, at in enumerate(shown) if int(at) in earnings.among}
-        worth = self._all["default"].copy()
-        for k, record in self._records.items():
-            worth[k] = record.worth(self.cohort.horizon)
-        self.values: Floats = worth[self._rows]
+        self.cohort, self._rows, self.values = self._judge(np.arange(len(self._all)))
+        self._judged = self._all[self._rows]
         low, high = ends
         if len(self.values):
             low, high = min(low, float(self.values.min())), max(high, float(self.values.max()))
         self.ends = [low, high]
 
+    def _judge(self, which: np.ndarray) -> tuple[Cohort, np.ndarray, Floats]:
+        """Of these decisions, those that are judged, and what each earned."""
+        some, age = self._all[which], self._age[which]
+        known = self._closed[which] | (some["rewarded"] & some["earliest"])
+        chosen = cohort(age, self._window[which], known, some["promised"], self._horizon)
+        rows = which[chosen.rows]
+        values: Floats = self._all["default"][rows].copy()
+        rewarded = np.flatnonzero(np.isin(rows, list(self._records)))
+        for place, k in zip(rewarded.tolist(), rows[rewarded].tolist()):
+            values[place] = self._records[k].worth(chosen.horizon)
+        return chosen, rows, values
+
     @property
     def n(self) -> int:
         """How many decisions are judged."""
         return len(self.values)
+
+    @property
+    def silent(self) -> int:
+        """Of how many decisions no outcome came, though it was promised and their window is over."""
+        return int((self._all["promised"] & (self._age > self._window) & ~self._all["rewarded"]).sum())
 
     @property
     def late(self) -> tuple[int, float]:
@@ -152,14 +164,15 @@ class Judgement:
         live = Weights(*np.ones((3, self.n)))
         return Interval(*uplift_interval(live, other, self.values, *self.ends), self.n)
 
-    def version(self, name: str, leader: str, since: int) -> tuple[Interval, int]:
-        """How much more a version earns than the one that leads, and the judged decisions that it has no answer to."""
+    def version(self, name: str, leader: str, since: int) -> tuple[Interval, int, Cohort]:
+        """How much more a version earns than the one that leads, and the judged decisions that it has no answer to.
+
+        Judged are the decisions since it began, as old as *they* allow: a young version has no number otherwise."""
+        asked = np.array([k for k in self._among if self._all["seq"][k] > since], np.int64)
+        found, rows, earned = self._judge(asked)
         both, values, unanswered = [], [], 0
-        for k, value in zip(self._rows.tolist(), self.values.tolist()):
-            among = self._among.get(k)
-            if among is None or self._all["seq"][k] <= since:
-                continue
-            mine, theirs = among.get(name), among.get(leader)
+        for k, value in zip(rows.tolist(), earned.tolist()):
+            mine, theirs = self._among[k].get(name), self._among[k].get(leader)
             if mine is None or theirs is None:
                 unanswered += 1
                 continue
@@ -168,10 +181,10 @@ class Judgement:
             values.append(value)
         if not values:
             width = self.ends[1] - self.ends[0]
-            return Interval(0.0, -width, width, 0), unanswered
-        table = np.array(both)
-        found = uplift_interval(Weights(*table[:, :3].T), Weights(*table[:, 3:].T), np.array(values), *self.ends)
-        return Interval(*found, len(values)), unanswered
+            return Interval(0.0, -width, width, 0), unanswered, found
+        table, ends = np.array(both), [min(self.ends[0], *values), max(self.ends[1], *values)]
+        uplift = uplift_interval(Weights(*table[:, :3].T), Weights(*table[:, 3:].T), np.array(values), *ends)
+        return Interval(*uplift, len(values)), unanswered, found
 
     def arms(self) -> list[dict[str, Any]]:
         """A row per arm: how often it was shown, its share of the newest decisions, what it earned."""

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from armwise.features.encoding.arms import read_arm
-from armwise.offline.logs.cohorts import WHOLE, duration
+from armwise.offline.logs.cohorts import WHOLE, broken_promise, duration
 from armwise.service.engine.application import rivals
 from armwise.service.engine.roster import versions
 from armwise.service.errors import Unavailable, Unknown
@@ -198,6 +198,7 @@ class Watch:
                 "horizon": None if cohort.horizon == WHOLE else cohort.horizon, "said": str(cohort),
                 "within": "the whole window" if cohort.horizon == WHOLE else duration(cohort.horizon),
                 "n": mean.n, "left_out": cohort.left_out, "late": late, "moved": moved,
+                "silent": judgement.silent, "broken": broken_promise(judgement.silent),
             },
             "rewards": {
                 "n": mean.n, "mean": mean.value, "range": ends, "low": mean.low, "high": mean.high,
@@ -220,8 +221,8 @@ class Watch:
         for each in found[1:]:
             since = 0 if several else max(each["since"], leader.since)
             names = [roles.get(name, name) for name in (each["name"], leader.name)]
-            uplift, each["unanswered"] = judgement.version(names[0], names[1], since)
-            horizon = None if judgement.cohort.horizon == WHOLE else judgement.cohort.horizon
+            uplift, each["unanswered"], judged = judgement.version(names[0], names[1], since)
+            horizon = None if judged.horizon == WHOLE else judged.horizon
             each["uplift"] = uplift._asdict() | {"level": 0.95, "horizon": horizon}
         return found
 
