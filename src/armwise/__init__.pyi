@@ -79,6 +79,17 @@ from armwise.agents.budget.pacing import Pacing as Pacing
 from armwise.agents.budget.conservative import Conservative as Conservative
 from armwise.agents.budget.optimum import budget_optimum as budget_optimum
 from armwise.agents.budget.accounts import BudgetSpent as BudgetSpent
+from armwise.agents.ranking.lists import Ranking as Ranking
+from armwise.agents.ranking.ranker import Ranker as Ranker
+from armwise.agents.ranking.slot_by_slot import SlotBySlot as SlotBySlot
+from armwise.agents.ranking.cascade import CascadeUCB1 as CascadeUCB1
+from armwise.agents.ranking.cascade import CascadeKLUCB as CascadeKLUCB
+from armwise.agents.ranking.cascade_linear import CascadeLinUCB as CascadeLinUCB
+from armwise.agents.ranking.cascade_linear import CascadeLinThompson as CascadeLinThompson
+from armwise.agents.ranking.c2ucb import C2UCB as C2UCB
+from armwise.agents.ranking.position_ucb import PositionUCB as PositionUCB
+from armwise.agents.ranking.position_thompson import PositionThompson as PositionThompson
+from armwise.agents.ranking.toprank import TopRank as TopRank
 from armwise.theory.certificate import certificate as certificate
 from armwise.service.decider.decided import Decided as Decided
 from armwise.service.decider.decided import Explanation as Explanation

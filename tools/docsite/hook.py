@@ -17,7 +17,7 @@ for folder in (ROOT / "tools", ROOT / "src"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
-from docsite import agents, formula, http_api, reference, running, tables  # noqa: E402
+from docsite import agents, formula, http_api, rankers, reference, running, tables  # noqa: E402
 
 # Files outside docs/ that are pages of the site too: links to them work on both sides.
 OUTSIDE = {
@@ -61,6 +61,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     name = Path(address).stem
     if address.startswith("algorithms/") and name != "index":
         markdown = f"{markdown.rstrip()}\n\n{agents.facts(name)}\n"
+    if "<!-- facts -->" in markdown:
+        markdown = markdown.replace("<!-- facts -->", rankers.facts(name))
     if running.runs_when_built(address):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             markdown = running.with_outputs(markdown, name)

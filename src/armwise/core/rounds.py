@@ -131,7 +131,7 @@ def rows(contexts: Any, start: int, stop: int) -> Any:
 
 
 @contextmanager
-def all_or_nothing(agent: Agent, *numbers: Any) -> Iterator[None]:
+def all_or_nothing(agent: Any, *numbers: Any) -> Iterator[None]:
     """Leave the agent as it was if a batch overflows in the middle: huge numbers are learnt with a backup at hand."""
     backup, learnt = copy.deepcopy(vars(agent)) if any(map(_may_overflow, numbers)) else None, agent._n_learnt
     try:

@@ -1,0 +1,166 @@
+"""Any agent as a ranker: slot by slot, without replacement, a fresh choice for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from armwise.agents.ranking.examination import read_kappa
+from armwise.agents.ranking.lists import OpenSlots, Ranking
+from armwise.agents.ranking.ranker import Feedback, Ranker, first_click, last_click
+from armwise.agents.wrappers.wrapper import expect_agent
+from armwise.core.agent import Agent, Choice, IndexAgent, Theory
+from armwise.core.capabilities.one_row import learns_one_row
+from armwise.core.choices import Floats
+from armwise.core.outcomes import read_rewards
+from armwise.core.seeds import Seed, purpose_seed
+from armwise.native.choice import best_arms, draw
+
+_EXAMINED = {"cascade": first_click, "several clicks": last_click}
+_ROUNDING = 1e-9
+_TRIES = 50  # draws of an agent that knows no probabilities, until one is of an arm that is left
+
+
+class SlotBySlot(Ranker):
+    """Let an agent choose the arm of each slot from those that are left, and learn each slot's outcome.
+
+    Every slot is a choice of its own, so that its probability given the slots above is exactly the agent's, and the
+    list's is their product. The agent sees features (a row per arm), or nothing (as many arms as it was made for;
+    its distribution is then renormalised to the arms left, and where it has nothing on them the best estimate plays).
+
+    ``feedback`` says what a list teaches: "semi-bandit" all slots, "cascade" those down to the first click, "several
+    clicks" those down to the last (all, where there is none), "position-based" all, with the rows of a slot multiplied
+    by ``kappa``: a click's mean is then kappa_slot x.theta.
+
+    >>> import armwise as aw
+    >>> ranker = SlotBySlot(aw.SquareCB(dim=3), seed=1)
+    >>> for _ in range(100):
+    ...     ranking = ranker.rank(np.eye(3), 2)
+    ...     ranker.learn(np.eye(3), ranking, [arm == 1 for arm in ranking.arms])
+    >>> ranking.arms[0], ranking.probabilities[0] > 0.8
+    (1, True)
+    """
+
+    theory = Theory(
+        section="rankings",
+        regret="the agent's, for the first slot",
+        comparator="the best arm of those left, slot by slot",
+        assumes="what the agent inside assumes, of each slot",
+        reference="greedy choice without replacement",
+        call="aw.SlotBySlot(aw.SquareCB(dim={d}))",
+    )
+
+    def __init__(
+        self, agent: Agent, feedback: Feedback = "semi-bandit", kappa: ArrayLike | None = None, *, seed: Seed = None
+    ) -> None:
+        self.agent = expect_agent("agent", agent)
+        super().__init__(seed=seed if isinstance(seed, np.random.Generator) else purpose_seed(seed, "slots"))
+        self.seed = seed
+        if agent.sees not in ("features", "nothing"):
+            raise ValueError(f"agent must see features or nothing: {type(agent).__name__} sees {agent.sees!r}")
+        if agent.sees == "features" and agent.n_arms is not None:
+            raise ValueError("agent must take any number of rows: make it without n_arms, since slots leave fewer")
+        if feedback not in ("semi-bandit", "cascade", "several clicks", "position-based"):
+            raise ValueError(
+                f'feedback must be "semi-bandit", "cascade", "several clicks" or "position-based", got {feedback!r:.80}'
+            )
+        if (kappa is not None) != (feedback == "position-based"):
+            raise ValueError('kappa must be given with feedback="position-based", and only then')
+        if kappa is not None and agent.sees != "features":
+            raise ValueError("kappa multiplies rows of features: an agent that sees nothing has none (see PositionUCB)")
+        self.feedback, self.kappa = feedback, None if kappa is None else read_kappa(kappa)
+        self.n_slots = None if self.kappa is None else len(self.kappa)
+        self.sees, self.keeps_sparse, self.reward_range = agent.sees, False, agent.reward_range
+        if seed is not None and agent.seed is None:
+            agent._reseed(seed.spawn(1)[0] if isinstance(seed, np.random.Generator) else purpose_seed(seed, "inside"))
+
+    @property
+    def dim(self) -> int | None:  # type: ignore[override]
+        """The number of features, once it is known."""
+        return self.agent.dim
+
+    @property
+    def n_arms(self) -> int | None:  # type: ignore[override]
+        """The number of arms of an agent that sees nothing."""
+        return self.agent.n_arms
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | {"agent": self.agent}
+
+    def _rank(self, X: Any, slots: OpenSlots) -> tuple[list[int], list[float] | None, Any]:
+        probabilities: list[float | None] = []
+        notes: list[Any] = []
+        while len(slots.shown) < slots.k:
+            arm, choice = slots.pinned, Choice(0, 1.0)
+            if arm is None:
+                free = slots.free
+                if X is None:
+                    arm, choice = self._of_what_is_left(free)
+                else:
+                    choice = self.agent._choose(self._rows(X.take(free, axis=0), len(slots.shown)))
+                    arm = int(free[choice.arm])
+            probabilities.append(choice.probability)
+            notes.append(choice.note)
+            slots.take(arm)
+        known = [p for p in probabilities if p is not None]
+        note = None if all(each is None for each in notes) else notes
+        return slots.shown, known if len(known) == len(probabilities) else None, note
+
+    def _rows(self, X: Any, slot: int) -> Any:
+        return X if self.kappa is None else self.kappa[slot] * X
+
+    def _of_what_is_left(self, free: np.ndarray) -> tuple[int, Choice]:
+        """One of these arms, by the agent's own distribution over all of its arms."""
+        if isinstance(self.agent, IndexAgent):
+            best = best_arms(np.ascontiguousarray(self.agent._scores(None)[free]))
+            return int(free[best[int(self._rng.random() * best.size)]]), Choice(0, 1.0 / best.size)
+        if not self.agent._knows_probability:
+            for _ in range(_TRIES):
+                choice = self.agent._choose(None)
+                if choice.arm in free:
+                    return choice.arm, choice
+        p = self.agent._probabilities(None)[free]
+        if p.sum() <= _ROUNDING:
+            means = np.ascontiguousarray(self.agent._estimates(None)[0][free])
+            p = np.zeros(len(free))
+            p[best_arms(means)] = 1.0
+        p = p / p.sum()
+        place = draw(p, self._rng.random())
+        return int(free[place]), Choice(0, float(p[place]) if self.agent._knows_probability else None)
+
+    def _learn(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
+        read_rewards(self.agent, outcomes)
+        slots = OpenSlots(self._count_arms(X), len(ranking.arms), ranking.offer)
+        examined = _EXAMINED.get(self.feedback, len)(outcomes)
+        for slot, (arm, outcome) in enumerate(zip(ranking.arms[:examined], outcomes.tolist())):
+            p = None if ranking.probabilities is None else ranking.probabilities[slot]
+            note = None if ranking.note is None else ranking.note[slot]
+            if X is None:
+                self._teach(None, Choice(arm, p, note), outcome)
+            elif slots.pinned is not None or learns_one_row(self.agent):
+                self._teach(self._rows(X[[arm]], slot), Choice(0, p, note), outcome)
+            else:
+                free = slots.free
+                self._teach(self._rows(X[free], slot), Choice(int(np.searchsorted(free, arm)), p, note), outcome)
+            slots.take(arm)
+
+    def _teach(self, X: Any, choice: Choice, outcome: float) -> None:
+        self.agent._learn(X, choice, outcome)
+        self.agent._n_learnt += 1
+
+    def _estimates(self, X: Any) -> tuple[Floats, Floats | None]:
+        return self.agent._estimates(X)
+
+    def _check_ranking(self, ranking: Ranking, n_arms: int) -> Ranking:
+        super()._check_ranking(ranking, n_arms)
+        note, k = ranking.note, len(ranking.arms)
+        if note is not None and (not isinstance(note, (list, tuple)) or len(note) != k):
+            raise ValueError(f"ranking.note must have an entry for each of the {k} slots, got {str(note)[:80]}")
+        if self.agent.needs_probability and ranking.probabilities is None:
+            raise ValueError(f"ranking.probabilities must be known: {type(self.agent).__name__} weighs by them")
+        return ranking
+
+    def _take_dim(self, dim: int) -> None:
+        self.agent._take_dim(dim)  # type: ignore[attr-defined]
