@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "judge a policy on logged data",
     "compare": "is one policy better than another, on logged data",
     "replay": "let an agent learn from logged data, and judge it",
+    "export": "export a learnt policy, to run in JavaScript, Python or SQL",
     "serve": "serve decisions over HTTP",
     "app": "list, add and remove applications of a decision service, and versions of their models",
     "journal": "read the log of a decision service",
@@ -101,6 +102,10 @@ def _load(name: str) -> ModuleType:
             from armwise.cli import app
 
             return app
+        case "export":
+            from armwise.cli import export
+
+            return export
     from armwise.cli import journal
 
     return journal

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.core import inputs, outcomes, rounds, saving
+from armwise.core import exporting, inputs, outcomes, rounds, saving
 from armwise.core.arguments import Context as Context
 from armwise.core.arguments import Contexts as Contexts
 from armwise.core.arguments import FilePath, short
@@ -87,6 +87,7 @@ class Agent(saving.Saved, ABC):
     n_costs: int = 0  # resources that a choice uses up and the agent keeps account of; 0: costs are checked and ignored
     negative_costs: bool = True  # whether a cost may be below zero
     _knows_probability = True  # False where every choice's probability is None: then nobody need work it out
+    not_exported: ClassVar[tuple[str, str]] = ("its choice is no formula over linear estimates", "LinUCB or SquareCB")
     _n_learnt = 0  # rewards learnt so far
     _rng: np.random.Generator
 
@@ -257,6 +258,56 @@ class Agent(saving.Saved, ABC):
         2
         """
         saving.save(self, path)
+
+    def export(
+        self, path: FilePath, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None
+    ) -> exporting.Policy:
+        """Write the distribution that ``probabilities`` gives now as a JSON policy, which runs without armwise.
+
+        ``columns`` name the columns of the context (x0, x1, ... unless said), ``arms`` the arms of an agent that has as
+        many. ``armwise.export`` makes evaluators of the policy for other languages. ``CannotExport`` where the format
+        does not have it exactly: then nothing is written, and the message says what comes nearest.
+
+        >>> import armwise as aw, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "policy.json")
+        >>> aw.SquareCB(dim=2, n_arms=2).export(path, columns=["age", "visits"], arms=["old", "new"]).document["arms"]
+        ['old', 'new']
+        """
+        policy = self.policy(columns=columns, arms=arms)
+        policy.save(path)
+        return policy
+
+    def policy(self, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None) -> exporting.Policy:
+        """What ``export`` writes.
+
+        >>> import armwise as aw
+        >>> aw.UCB1(n_arms=2).policy(arms=["old", "new"]).document["rule"]
+        {'kind': 'fixed', 'p': [0.5, 0.5]}
+        """
+        frozen = self.freeze()
+        sees = "nothing" if frozen.rule["kind"] == "fixed" else self.sees
+        encoder = None
+        if sees != "nothing":
+            encoder = {"kind": "columns", "columns": exporting.column_names(self.dim, columns)}
+        return exporting.describe(
+            frozen, agent=repr(self), sees=sees, encoder=encoder, arms=exporting.arm_names(self.n_arms, arms),
+            lessons=self._n_learnt,
+        )  # fmt: skip
+
+    def freeze(self) -> exporting.FrozenAgent:
+        """All that the distribution over arms depends on, as it is now; ``CannotExport`` where there is no formula.
+
+        >>> import armwise as aw
+        >>> aw.UCB1(n_arms=2).freeze().rule
+        {'kind': 'fixed', 'p': [0.5, 0.5]}
+        """
+        if self.sees == "nothing":
+            return exporting.fixed(self._probabilities(None))
+        why, nearest = self.not_exported
+        raise exporting.CannotExport(
+            f"{type(self).__name__} cannot be exported exactly: {why}; the nearest that can be is {nearest}, "
+            "taught from the same log (aw.fit_log)"
+        )
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.params().items())

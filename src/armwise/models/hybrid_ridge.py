@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from armwise.core import saving
 from armwise.core.agent import Floats, count
+from armwise.core.exporting import LinearModel
 from armwise.models.ridge import MIN_SQUARED_LENGTH, RIDGE_SHARE, Ridge, read_mean
 from armwise.native import ridge as kernels
 
@@ -77,6 +78,17 @@ class HybridRidge(saving.Saved):
         means, widths = self._shared.estimate(U)
         means = means + np.einsum("ai,ai->a", X, self._arms.theta) + self.centre
         return means, np.sqrt(widths**2 + np.einsum("ai,ai->a", projected, projected))
+
+    def exported(self, alpha: float) -> tuple[LinearModel, ...]:
+        """Of each arm the weights over its row, and the factor of its width."""
+        own, models = np.eye(self.own), []
+        for a in range(self.n_arms):
+            through = np.hstack([np.eye(self.shared), -self._C[a].T])  # u = z - C_a' x
+            mine = np.hstack([np.zeros((self.own, self.shared)), own])
+            weights = self._shared.theta[0] @ through + self._arms.theta[a] @ mine
+            factor = np.vstack([self._shared.factor() @ through, self._arms.factor(a) @ mine])
+            models.append(LinearModel(weights, ((alpha, factor),)))
+        return tuple(models)
 
     def learn(self, X: Floats, arm: int, reward: float) -> None:
         """Learn the reward of an arm, whose row is X[arm]."""

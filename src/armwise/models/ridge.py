@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from armwise.core import saving
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.core.arguments import as_floats, wanted_numbers
+from armwise.core.exporting import LinearModel
 from armwise.core.inputs import dense_pieces, dense_row
 from armwise.models.least_squares import fit_rows
-from armwise.native import fits, ridge, thompson
+from armwise.native import fits, regression, ridge, thompson
 from armwise.native.choice import all_within
 from armwise.native.simd import aligned_zeros, padded
 
@@ -284,6 +285,24 @@ class Ridge(saving.Saved):
                [0. , 0.5]])
         """
         return self.models[model, : self.dim, : self.dim]
+
+    def untried(self) -> Floats | None:
+        """The distribution over arms whose own models have no reward yet, which come first; None if there is none.
+
+        >>> Ridge(dim=1, n_models=2).untried()
+        array([0.5, 0.5])
+        """
+        some, p = regression.untried(self.models, self.dim)
+        return p if some else None
+
+    def exported(self, alphas: Sequence[float] | None = None) -> tuple[LinearModel, ...]:
+        """The models as a policy has them: with widths, ``alphas`` times the width of each, or without.
+
+        >>> Ridge(dim=1, lam=4.0).exported([0.5])[0].widths
+        ((0.5, array([[0.5]])),)
+        """
+        widths = [()] * self.n_models if alphas is None else [((a, self.factor(m)),) for m, a in enumerate(alphas)]
+        return tuple(LinearModel(theta, each) for theta, each in zip(self.theta, widths))
 
     def log_det(self, model: int = 0) -> float:
         """ln det A.

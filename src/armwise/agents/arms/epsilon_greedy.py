@@ -12,6 +12,8 @@ from armwise.core.agent import Choice, Floats, Seed, Sees, Theory, count, fracti
 from armwise.core.capabilities.merging import Merging
 from armwise.core.capabilities.one_row import OneRow
 from armwise.core.capabilities.per_arm import PerArm
+from armwise.core.exporting import FrozenAgent
+from armwise.models.ridge import Ridge
 from armwise.native import kary
 from armwise.native.choice import tied_probabilities
 from armwise.theory import bounds, hypotheses
@@ -101,6 +103,19 @@ class EpsilonGreedy(Merging, PerArm, OneRow):
         means, _ = self.model.estimate(context) if self.sees == "features" else self.model.estimate_all(context)
         mixed: Floats = (1.0 - epsilon) * tied_probabilities(means) + epsilon / means.size
         return mixed
+
+    def freeze(self) -> FrozenAgent:
+        """The means, with epsilon_t as a floor.
+
+        >>> from armwise.models.ridge import Ridge
+        >>> EpsilonGreedy(model=Ridge(dim=3), epsilon=0.2).freeze().floors
+        (0.2,)
+        """
+        if not isinstance(self.model, Ridge):
+            return super().freeze()
+        epsilon = kary.decayed(self.epsilon, self.decay, self._n_learnt)
+        rule = {"kind": "optimism", "extra": 0.0, "beyond": 1.0}
+        return FrozenAgent(self.model.exported(), rule, (epsilon,))
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         if self.model is None:

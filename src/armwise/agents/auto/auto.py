@@ -85,6 +85,7 @@ class Auto(PerArm):
         call="aw.Auto(dim={d}, n_arms={K})",
     )
     reward_range = (-np.inf, np.inf)
+    not_exported = "the model in charge reads maps of the columns, and changes", "LinUCB or SquareCB"
     batches = AutoBatches()
     _learnt = ("_models", "_process", "_losses", "_leader", "_history")
 

@@ -52,6 +52,7 @@ class KernelIndexAgent(IndexAgent):
     reward_range = (-np.inf, np.inf)
     batches = KernelBatches()
     plain_input = False  # the rows must be as wide as those learnt
+    not_exported = "its kernel needs every row that it learnt", "LinUCB over features.Fourier columns"
     _learnt = ("_posterior", "_X", "_rewards")
 
     def __init__(

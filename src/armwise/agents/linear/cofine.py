@@ -12,6 +12,7 @@ from armwise.core import saving
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.arguments import refuse_masked
 from armwise.core.capabilities.merging import Merging
+from armwise.core.exporting import FrozenAgent, LinearModel
 from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import Ridge, read_mean
 from armwise.native import cofine
@@ -196,6 +197,19 @@ class CoFineUCB(Merging, IndexAgent):
     def _scores(self, context: Floats) -> Floats:
         means, fine, coarse = self._model.estimate(context)
         return means + self.scale * (self.alpha * fine + self.alpha_coarse * coarse)
+
+    def freeze(self) -> FrozenAgent:
+        """The weights and both widths.
+
+        >>> [alpha for alpha, _ in CoFineUCB(2, np.eye(2)[:, :1], alpha=0.5).freeze().models[0].widths]
+        [0.05, 0.1]
+        """
+        model = self._model
+        weights, _, _ = model.estimate(np.eye(self.dim))
+        fine = model._fine.factor()
+        coarse = model.lam * (model._coarse.factor() @ model.subspace.T @ (fine.T @ fine))
+        widths = ((self.scale * self.alpha, fine), (self.scale * self.alpha_coarse, coarse))
+        return FrozenAgent((LinearModel(weights, widths),), {"kind": "optimism", "extra": 0.0, "beyond": 1.0})
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         means, fine, _ = self._model.estimate(context)

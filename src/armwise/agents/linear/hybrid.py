@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.linear.linucb import PRACTICAL
 from armwise.agents.linear.ridge_agent import RidgeAgent
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
+from armwise.core.exporting import FrozenAgent
 from armwise.models.hybrid_ridge import HybridRidge
 from armwise.models.noise import Noise
 
@@ -81,9 +82,21 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 2, lines 8 to 13
         means, widths = self._model.estimate(context)
-        alpha = PRACTICAL * self._noise.growing if self.alpha is None and self._noise is not None else self.alpha
-        scores: Floats = means + self.scale * (alpha or 0.0) * widths
+        scores: Floats = means + self._multiplier * widths
         return scores
+
+    @property
+    def _multiplier(self) -> float:
+        alpha = PRACTICAL * self._noise.growing if self.alpha is None and self._noise is not None else self.alpha
+        return self.scale * (alpha or 0.0)
+
+    def freeze(self) -> FrozenAgent:
+        """The joint model as one of each arm.
+
+        >>> len(HybridLinUCB(dim=3, n_arms=2, shared=1).freeze().models)
+        2
+        """
+        return FrozenAgent(self._model.exported(self._multiplier), {"kind": "optimism", "extra": 0.0, "beyond": 1.0})
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         return self._model.estimate(context)

@@ -72,6 +72,7 @@ class SamplingAgent(Agent):
     ``probabilities`` is what ``choose`` draws from; with one draw, where it cannot be computed, an estimate from 1000.
     """
 
+    not_exported = "it draws from a posterior, and what it draws has no formula", "LinUCB or SquareCB"
     draws: int
 
     @abstractmethod

@@ -127,6 +127,7 @@ class LinREL(Merging, IndexAgent):
         call="aw.LinREL(dim={d}, horizon={T}, delta={delta})",
     )
     reward_range = (-np.inf, np.inf)
+    not_exported = "its width depends on the number of arms of each round", "LinUCB"
     batches = CompiledBlocks(_play)
     dim: int
     _learnt = ("_model",)

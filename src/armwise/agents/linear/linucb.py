@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from armwise.agents.linear.stepped import Stepped
 from armwise.core import saving
 from armwise.core.agent import Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.capabilities.optimism import Optimism, Optimistic
+from armwise.core.exporting import FrozenAgent, fixed
 from armwise.models.noise import Noise
 from armwise.theory import bounds, hypotheses
 
@@ -148,5 +150,22 @@ class LinUCB(Stepped, IndexAgent, Optimistic):
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 1, line 7: x.theta + alpha_t sqrt(x' A^-1 x)
         return self._model.optimistic(context if self.n_arms is None else context[None], self._width)
+
+    def freeze(self) -> FrozenAgent:
+        """The ridge and its width.
+
+        >>> LinUCB(dim=2, alpha=0.5, lam=1.0).freeze().rule
+        {'kind': 'optimism', 'extra': 0.0, 'beyond': 1.0}
+        """
+        model = self._model
+        alpha, noise, delta, extra, beyond = self._width
+        if extra and (p := model.untried()) is not None:
+            return fixed(p)
+        alphas = [
+            alpha + noise * math.sqrt(max(0.0, model.log_det(m) - excess) - 2.0 * math.log(delta)) if noise else alpha
+            for m in range(model.n_models)
+            for excess in [model.dim * math.log(model.ridge or 1.0)]
+        ]
+        return FrozenAgent(model.exported(alphas), {"kind": "optimism", "extra": extra, "beyond": beyond})
 
     # Lines 11 and 12, A += x x' and b += r x, are LinearAgent's.

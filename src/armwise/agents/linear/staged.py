@@ -56,6 +56,7 @@ class Staged(Merging, Noting, Generic[M]):
     (7, 3)
     """
 
+    not_exported = "each round passes through stages, and the choice must remember which", "LinUCB"
     _learnt = ("_models",)
 
     def __init__(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.oracle.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression_batches import FastCBBatches
 from armwise.core.agent import Floats, Seed, Theory, positive
+from armwise.core.exporting import FrozenAgent
 from armwise.native import regression
 
 PRACTICAL = 10.0  # gamma of ``gamma=None``: of 1, 3, 10, 30 the least loss on four development sets
@@ -71,3 +72,13 @@ class FastCB(RegressionAgent):
         gamma = regression.gap_scale(self.t, (self.gamma or PRACTICAL) / self.scale, self.exponent)
         # y_b / (K y_b + gamma gap) = 1 / (K + (gamma / y_b) gap)
         return regression.inverse_gap(rewards, gamma / least_loss)
+
+    def freeze(self) -> FrozenAgent:
+        """The ridge and gamma_t; ``losses`` is the least loss that an arm is taken to have.
+
+        >>> FastCB(dim=2, gamma=3.0).freeze().rule["losses"]
+        0.5
+        """
+        gamma = regression.gap_scale(self.t, (self.gamma or PRACTICAL) / self.scale, self.exponent)
+        rule = {"kind": "inverse gap", "gamma": gamma, "extra": 0.0, "beyond": 1.0, "losses": 1.0 / (self.t + 1)}
+        return FrozenAgent(self._ridge().exported(), rule)

@@ -11,6 +11,7 @@ from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, Sklear
 from armwise.agents.oracle.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression_batches import RegCBBatches
 from armwise.core.agent import Choice, Floats, Seed, Theory, count, positive
+from armwise.core.exporting import FrozenAgent
 from armwise.core.inputs import dense_pieces
 from armwise.models.ridge import Ridge
 from armwise.native import regression
@@ -118,6 +119,20 @@ class RegCB(RegressionAgent):
             extra = EXTRA * (self.scale * self._noise.deviation) ** 2
             least, most = self._noise.low - model.centre, self._noise.high - model.centre
         return model.ridge or 1.0, self._excess(), extra, BEYOND, least, most
+
+    def freeze(self) -> FrozenAgent:
+        """The ridge, and what its bounds are made of.
+
+        >>> RegCB(dim=2, mellowness=0.1).freeze().rule["excess"]
+        0.1
+        """
+        model = self._ridge()
+        lam, excess, extra, beyond, least, most = self._settings(model)
+        rule = {
+            "kind": "bounds", "t": self.t, "excess": excess, "extra": extra, "beyond": beyond, "lam": lam,
+            "least": least, "most": most, "elimination": self.elimination,
+        }  # fmt: skip
+        return FrozenAgent(model.exported([1.0] * model.n_models), rule)
 
     def _bounds(self, context: Floats) -> tuple[Floats, Floats]:
         """Lower and upper bounds, from the ridge's centre on."""

@@ -12,6 +12,7 @@ from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, Sklear
 from armwise.agents.oracle.predictions import Predictions
 from armwise.core.agent import Choice, Floats, Seed, count, positive
 from armwise.core.capabilities.one_row import OneRow
+from armwise.core.exporting import CannotExport
 from armwise.core.inputs import dense_pieces
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
@@ -104,6 +105,16 @@ class RegressionAgent(RidgeAgent, OneRow):
             super()._remove_arm(arm)
         else:
             del self._model[arm]
+
+    def _ridge(self) -> Ridge:
+        """The ridge, for an export, which a regressor of others has no place in."""
+        if not isinstance(self._model, Ridge):
+            name = type(self).__name__
+            raise CannotExport(
+                f"{name} over {self.regressor!r} cannot be exported exactly: only a linear estimate can; the nearest "
+                f"that can be is {name} over the built-in ridge, taught from the same log (aw.fit_log)"
+            )
+        return self._model
 
     def _rows(self, context: Floats) -> Floats:
         """Per-arm features, or the shared context as one row."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.oracle.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression_batches import SquareCBBatches
 from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
+from armwise.core.exporting import FrozenAgent, fixed
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 from armwise.native.ridge import widen
@@ -117,6 +118,19 @@ class SquareCB(RegressionAgent):
         if extra and isinstance(self._model, Ridge):
             means = widen(*self._ridge_estimates(self._model, context), 0.0, extra, beyond)
         return regression.inverse_gap(means, gamma)
+
+    def freeze(self) -> FrozenAgent:
+        """The ridge and gamma_t.
+
+        >>> SquareCB(dim=2, gamma=3.0).freeze().rule
+        {'kind': 'inverse gap', 'gamma': 3.0, 'extra': 0.0, 'beyond': 10.0, 'losses': 0.0}
+        """
+        model, (extra, beyond) = self._ridge(), self._widening()
+        if (p := model.untried()) is not None:
+            return fixed(p)
+        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
+        rule = {"kind": "inverse gap", "gamma": gamma, "extra": extra, "beyond": beyond, "losses": 0.0}
+        return FrozenAgent(model.exported([0.0] * model.n_models if extra else None), rule)
 
     def _widening(self) -> tuple[float, float]:
         """What is added to the estimate of an arm that is known less than the leading one: see LinUCB."""

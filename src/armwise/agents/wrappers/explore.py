@@ -16,6 +16,7 @@ from armwise.core.capabilities.one_row import OneRow, learns_one_row
 from armwise.core.capabilities.optimism import Optimism, Optimistic, optimism_of
 from armwise.core.capabilities.per_arm import PerArm, has_arms
 from armwise.core.capabilities.revising import Fading, Revising, can_fade, can_revise, predicted
+from armwise.core.exporting import FrozenAgent
 from armwise.core.rounds import Batches
 from armwise.native.choice import explored
 from armwise.native.weights import floored
@@ -110,6 +111,15 @@ class Explore(TransparentWrapper, Merging, PerArm, Revising, Fading, OneRow, Opt
 
     def _probabilities(self, context: Any) -> Floats:
         return floored(self.agent._probabilities(context), self.epsilon)
+
+    def freeze(self) -> FrozenAgent:
+        """The agent inside, under a floor.
+
+        >>> import armwise as aw
+        >>> Explore(aw.LinUCB(dim=2, lam=1.0), epsilon=0.2).freeze().floors
+        (0.2,)
+        """
+        return self.agent.freeze().under(self.epsilon)
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
         return self.agent._estimates(context)

@@ -19,8 +19,7 @@ from armwise.racing.run.heat import Heat, Run
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
 
-_FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics",
-           "stopped_at", "answer")  # fmt: skip
+_FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics")
 
 
 class SavedRace(Saved):

@@ -11,6 +11,9 @@ from typing import Any, Self
 import msgspec
 
 from armwise.core.agent import Agent
+from armwise.core.arguments import FilePath
+from armwise.core.exporting import Policy
+from armwise.export.evaluators import write
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.cohorts import duration
@@ -19,7 +22,7 @@ from armwise.service.decider.asynchronous import AsyncVerbs
 from armwise.service.decider.decided import Decided, Explanation, Receipt, UnknownDecision
 from armwise.service.decider.describe import described, held_in_memory
 from armwise.service.decider.folder import Folder
-from armwise.service.decider.home import Home
+from armwise.service.decider.home import APP, Home
 from armwise.service.decider.memory import Memory
 from armwise.service.decider.parsing import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
 from armwise.service.decider.transformed import read_encoder
@@ -28,6 +31,7 @@ from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import CLOSE, DEFAULT_AGENT, Creation, Settings
 from armwise.service.model.dims import AUTOMATIC
 from armwise.service.model.explain import explain
+from armwise.service.model.exporting import exported
 from armwise.service.model.lessons import read_lessons
 
 WEEK = 7 * 86400.0
@@ -253,6 +257,21 @@ class Decider(AsyncVerbs):
         if lessons.rewards:
             self._home.teach(lessons)
         return len(lessons.rewards)
+
+    def export(self, path: FilePath, format: str | None = None) -> Policy:
+        """Write the policy of now, floor, widths and all: .json, or an evaluator of it (see ``armwise.export.write``).
+
+        It has the same probabilities as ``decide`` would have now, for any context and arms, and says which model it
+        is: version, position in the journal, checksum. A decider with an ``encoder`` exports what comes after it.
+
+        >>> import tempfile
+        >>> shop = Decider(seed=1)
+        >>> shop.export(os.path.join(tempfile.mkdtemp(), "policy.json")).document["floors"]
+        [0.1]
+        """
+        policy = exported(self._home.model(), APP)
+        write(policy, path, format)
+        return policy
 
     # ------------------------------------------------------------------ life
 
