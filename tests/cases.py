@@ -26,6 +26,12 @@ CASES = [
     Case("BetaThompson", lambda s: aw.BetaThompson(K, seed=s), sampled=True),
     Case("BetaThompson, 20 draws", lambda s: aw.BetaThompson(K, draws=20, seed=s), sampled=True),
     Case("EpsilonGreedy", lambda s: aw.EpsilonGreedy(K, 0.1, seed=s)),
+    Case("TrackAndStop", lambda s: aw.TrackAndStop(K, 0.2, seed=s), horizon=1500),
+    Case("TrackAndStop, amounts", lambda s: aw.TrackAndStop(K, 0.2, noise=0.5, seed=s), horizon=1500),
+    Case("TopTwoThompson", lambda s: aw.TopTwoThompson(K, 0.2, seed=s), horizon=1500),
+    Case("TopTwoThompson, amounts", lambda s: aw.TopTwoThompson(K, 0.2, noise=0.5, seed=s), horizon=1500),
+    Case("LUCB", lambda s: aw.LUCB(K, 0.2, seed=s), horizon=2000),
+    Case("SuccessiveElimination", lambda s: aw.SuccessiveElimination(K, 0.2, seed=s), horizon=2000),
     Case("PerContext", lambda s: aw.PerContext(aw.UCB1(K, seed=s), seed=s)),
     Case("PolicyArms", lambda s: aw.PolicyArms(aw.UCB1(N, seed=s), POLICIES, K, seed=s), symmetric=False),
     Case(

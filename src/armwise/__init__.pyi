@@ -73,6 +73,10 @@ from armwise.agents.experts.exp4 import Exp4 as Exp4
 from armwise.agents.experts.exp4p import Exp4P as Exp4P
 from armwise.agents.experts.advised import Advised as Advised
 from armwise.agents.experts.ve import VE as VE
+from armwise.agents.stopping.track_and_stop import TrackAndStop as TrackAndStop
+from armwise.agents.stopping.top_two_thompson import TopTwoThompson as TopTwoThompson
+from armwise.agents.stopping.lucb import LUCB as LUCB
+from armwise.agents.stopping.successive_elimination import SuccessiveElimination as SuccessiveElimination
 from armwise.agents.budget.lagrange import LagrangeCB as LagrangeCB
 from armwise.agents.budget.lincbwk import LinCBwK as LinCBwK
 from armwise.agents.budget.hard_stop import HardStop as HardStop

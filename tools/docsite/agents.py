@@ -21,6 +21,7 @@ ROOMS = {
     "kernel": "Smooth rewards",
     "oracle": "Classes of policies, and regression",
     "experts": "Expert advice",
+    "stopping": "Find the best arm and stop",
     "budget": "Costs, budgets and a safe baseline",
 }
 

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 import armwise as aw
+from armwise.core.capabilities.stopping import Stopping
 from armwise.models.ridge import Ridge
 from armwise.racing import Heat, Result, race_all
 from armwise.racing.report.pictures import Kind
@@ -94,7 +95,10 @@ def _alone(agent: str) -> Result:
     cls, T = agents()[agent], max(50, round(4_000 * SCALE))
     sizes = {"T": T, "K": 5, "d": 5, "N": 5, "R": 0.1, "S": 1.0, "delta": 0.05}
     made = eval(cls.theory.call.format(**sizes), {"aw": aw, "np": np})
-    if made.sees == "nothing":
+    if isinstance(made, Stopping):
+        clicks = aw.environments.KArmed([0.3, 0.4, 0.5, 0.6, 0.8])
+        heat = Heat(clicks, {agent: made, "BetaThompson": aw.BetaThompson(5)}, T, "Clicks of five arms")
+    elif made.sees == "nothing":
         heat = Heat(aw.environments.Switching(n_arms=5), {agent: made, "UCB1": aw.UCB1(5)}, T, "Arms without contexts")
     elif made.n_costs:
         heat = Heat(aw.environments.Budgeted(n_arms=5, dim=5), {agent: made}, T, "A spend rate")

@@ -22,6 +22,7 @@ PAGES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "arms": ("Agents: arms", "Agents without contexts.", None),
+    "stopping": ("Agents: stopping", "Agents that find the best arm and stop.", None),
     "wrappers": ("Agents: wrappers", "Agents around another agent.", None),
     "ensembles": ("Agents: ensembles", "Agents over several agents.", None),
     "linear": ("Agents: linear", "Linear and logistic rewards, and their schedules.", None),

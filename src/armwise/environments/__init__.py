@@ -31,6 +31,7 @@ from armwise.environments.environment import Block as Block
 from armwise.environments.environment import Environment as Environment
 from armwise.environments.gaussian_process import GaussianProcess as GaussianProcess
 from armwise.environments.graph import Graph as Graph
+from armwise.environments.k_armed import KArmed as KArmed
 from armwise.environments.linear import Drifting as Drifting
 from armwise.environments.linear import Hierarchical as Hierarchical
 from armwise.environments.linear import Linear as Linear

@@ -49,3 +49,8 @@ from armwise.offline.designs.costs import Mixture as Mixture
 from armwise.offline.designs.costs import Tradeoff as Tradeoff
 from armwise.offline.designs.costs import best_mixture as best_mixture
 from armwise.offline.designs.costs import tradeoff as tradeoff
+from armwise.offline.experiments.analysis import ExperimentAnalysis as ExperimentAnalysis
+from armwise.offline.experiments.analysis import verdict as verdict
+from armwise.offline.experiments.metric import Metric as Metric
+from armwise.offline.experiments.verdict import ArmResult as ArmResult
+from armwise.offline.experiments.verdict import ExperimentVerdict as ExperimentVerdict

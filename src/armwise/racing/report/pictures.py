@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from armwise.core.figure import Figure
+from armwise.theory import stopping
 
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
@@ -25,11 +26,11 @@ _DOTS: Any = (0, (1, 2))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (4.3, 3.4)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost"]
+Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost", "stopping"]
 
 
 def draw(result: Result, kind: Kind) -> Figure:
-    """Draw a plot of this kind: regret, loglog, bounds, arms, time or cost."""
+    """Draw a plot of this kind: regret, loglog, bounds, arms, time, cost or stopping."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not result.finishers:
@@ -207,6 +208,40 @@ def _time(result: Result) -> Figure:
     return figure
 
 
+def _stopping(result: Result) -> Figure:
+    """The share of the seeds whose search has stopped by each round; grey: the least mean of any correct rule."""
+    if not result.searchers:
+        raise ValueError(f"kind 'stopping' needs an agent that stops, such as aw.TrackAndStop; got {result.finishers}")
+    figure, axes = _axes("round", "share of runs that have stopped")
+    for name in result.searchers:
+        times = np.sort(result.stopping_times(name))
+        stopped = times[~np.isnan(times)]
+        rounds = np.concatenate([[1.0], stopped, [float(result.horizon)]])
+        shares = np.concatenate([[0.0], np.arange(1, stopped.size + 1), [stopped.size]]) / times.size
+        wrong = _wrong_answers(result, name)
+        label = f"{name}: {wrong} of {stopped.size} wrong" if wrong is not None else name
+        axes.step(rounds, shares, where="post", label=label, **(style(result, name) | {"marker": ""}))
+    means = result.world.constants().get("means")
+    deltas = {result.agents[name].params().get("delta") for name in result.searchers}
+    delta = deltas.pop()
+    if means is not None and delta is not None and not deltas:
+        least = stopping.least_stopping_time(means, delta, result.world.constants().get("R"))
+        if least < result.horizon:
+            axes.axvline(least, color="0.6", label=f"least mean time for error {delta:g}")
+    axes.set_xscale("log")
+    axes.set_ylim(0.0, 1.02)
+    legend_below(axes)
+    return figure
+
+
+def _wrong_answers(result: Result, name: str) -> int | None:
+    """How many answers are not the best arm of the world; None where the world has not one best arm."""
+    means: list[float] | None = result.world.constants().get("means")
+    if means is None:
+        return None
+    return sum(answer is not None and means[answer] < max(means) for answer in result.answers(name))
+
+
 KINDS: dict[Kind, Callable[[Result], Figure]] = {
     "regret": _regret,
     "loglog": _loglog,
@@ -214,6 +249,7 @@ KINDS: dict[Kind, Callable[[Result], Figure]] = {
     "arms": _arms,
     "time": _time,
     "cost": _cost,
+    "stopping": _stopping,
 }
 
 

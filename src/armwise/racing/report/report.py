@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
     "time": "Time per decision against regret (bars: 5 % to 95 % of the seeds).",
+    "stopping": "The share of the runs whose search for the best arm has stopped by each round.",
 }
 
 _SHOWN = {"below": "✓ holds", "above": "✗ above", "none": "none proved", "vacuous": ""}
@@ -147,6 +148,7 @@ def _heat(index: int, result: Result) -> str:
     about = result.heat.about or next(iter((type(result.world).__doc__ or "").strip().splitlines()), "")
     notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
     drawn = _figure(result, "time") if result.finishers else ""
+    drawn += _figure(result, "stopping") if result.searchers else ""
     still = _figure(result, "regret") if result.finishers else ""  # for readers without scripts
     caveat = getattr(result.world, "caveat", "")
     return f"""<section id="heat-{index}">

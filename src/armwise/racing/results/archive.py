@@ -19,7 +19,8 @@ from armwise.racing.run.heat import Heat, Run
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
 
-_FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics")
+_FIELDS = ("agent", "seed", "regret", "reward", "counts", "seconds", "arms", "error", "trace", "seconds_at", "metrics",
+           "stopped_at", "answer")  # fmt: skip
 
 
 class SavedRace(Saved):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.core.agent import Agent, Floats
+from armwise.core.capabilities.stopping import Stopping
 from armwise.core.extras import needs
 from armwise.racing.run.heat import Heat, Run
 
@@ -129,6 +130,37 @@ class Measured:
             if run.seed == wanted:
                 return run
         raise ValueError(f"no finished run of {name!r} with seed {wanted}: agents {self.finishers}, seeds {self.seeds}")
+
+    @property
+    def searchers(self) -> list[str]:
+        """The agents that search for the best arm and stop."""
+        return [name for name in self.finishers if isinstance(self.agents[name], Stopping)]
+
+    def stopping_times(self, name: str) -> Floats:
+        """The round after which the agent's search stopped, one per seed; NaN where it went on to the horizon.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.KArmed([0.2, 0.8])
+        >>> result = aw.race([aw.LUCB(2, delta=0.1)], world, horizon=1000, seeds=3)
+        >>> result.stopping_times("LUCB") < 1000
+        array([ True,  True,  True])
+        """
+        if name not in self.searchers:
+            raise ValueError(f"name must be an agent that stops ({', '.join(self.searchers) or 'none'}), got {name!r}")
+        runs = self._finished(name)
+        return np.array([np.nan if run.stopped_at is None else float(run.stopped_at) for run in runs])
+
+    def answers(self, name: str) -> list[int | None]:
+        """The arm that the agent named when its search stopped, one per seed; None where it went on.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.KArmed([0.2, 0.8])
+        >>> aw.race([aw.LUCB(2, delta=0.1)], world, horizon=1000, seeds=3).answers("LUCB")
+        [1, 1, 1]
+        """
+        if name not in self.searchers:
+            raise ValueError(f"name must be an agent that stops ({', '.join(self.searchers) or 'none'}), got {name!r}")
+        return [run.answer for run in self._finished(name)]
 
     def quantiles(self, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> pd.DataFrame:
         """The quantiles of regret over the seeds at every recorded round: agent, round, one column per level.

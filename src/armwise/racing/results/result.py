@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -184,6 +185,7 @@ class Result(Measured):
                     "certificate_note": proved if isinstance(proved, str) else str(proved),
                     "reward": self.reward(name)[:, -1].mean(),
                     **{each: self.metric(each, name)[:, -1].mean() for each in self.costs},
+                    **({"stopped_at": self._median_stop(name)} if self.searchers else {}),
                     "us_per_decision": 1e6 * self.seconds_per_decision(name),
                 }
             rows.append(row)
@@ -269,7 +271,8 @@ class Result(Measured):
         kind: Kind = "regret",
         width: float | str | None = None,
     ) -> Figure:
-        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms, time or cost.
+        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms, time, cost or
+        stopping (the share of runs whose search for the best arm has stopped).
 
         ``width`` ("column", "page" or inches) makes it a figure for print: that wide, small text, a band of two
         standard errors. A path that ends in .pdf, .svg or .eps is written as vectors.
@@ -315,11 +318,21 @@ class Result(Measured):
             reward = float(self.reward(name)[:, -1].mean()) / self.horizon
             bound = "-" if curve is None else f"{curve(self.horizon):,.0f}"
             paid = [f"{self.metric(each, name)[:, -1].mean() / self.horizon:.4g}" for each in self.costs]
-            rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound, *paid])
-        rows += [[name, "failed", "", "", "", *("" for _ in self.costs)] for name in self.agents if name not in regret]
+            stop = [f"{self._median_stop(name):,.0f}".replace("nan", "-")] if self.searchers else []
+            rows.append([name, f"{final.mean():,.1f}", error, f"{reward:.3f}", bound, *paid, *stop])
+        blank = [""] * (3 + len(self.costs) + bool(self.searchers))
+        rows += [[name, "failed", *blank] for name in self.agents if name not in regret]
         about = f"{self.label}, T = {self.horizon:,}, {self._n_seeds}; regret against {self.world.comparator}"
-        extra = [f"{each} per decision" for each in self.costs]
+        extra = [f"{each} per decision" for each in self.costs] + ["median stop"] * bool(self.searchers)
         return ["agent", "regret", "std. error", "reward per decision", "bound", *extra], rows, about
+
+    def _median_stop(self, name: str) -> float:
+        """The median round at which the search stopped; NaN where half of the runs or more went on."""
+        if name not in self.searchers:
+            return math.nan
+        times = self.stopping_times(name)
+        median = float(np.median(np.where(np.isnan(times), np.inf, times)))
+        return median if median < math.inf else math.nan
 
     @property
     def _n_seeds(self) -> str:

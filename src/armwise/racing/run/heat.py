@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.core.agent import Agent, Floats
+from armwise.core.capabilities.stopping import Stopping
 from armwise.core.extras import needs
 from armwise.core.seeds import purpose_seed
 from armwise.core.threads import thread_pools
@@ -105,6 +106,8 @@ class Run:
     seconds_at: Floats = field(default_factory=lambda: np.empty(0))  # time so far
     metrics: dict[str, Floats] = field(default_factory=dict)  # user-defined, cumulative
     final: Agent | None = None  # the agent after the last round, with keep=["agents"]
+    stopped_at: int | None = None  # where the agent's search for the best arm stopped
+    answer: int | None = None  # the arm that it then named
 
 
 def grid(horizon: int) -> NDArray[np.int64]:
@@ -238,6 +241,8 @@ class _Runner:
             self.run.seconds_at = np.concatenate(self.seconds)
             self.run.metrics = {name: np.concatenate(parts) for name, parts in self.metrics.items()}
             self.run.final = self.agent if "agents" in self.heat.keep else None
+            if isinstance(self.agent, Stopping):
+                self.run.stopped_at, self.run.answer = self.agent.stopped_at, self.agent.answer
         return self.run
 
 

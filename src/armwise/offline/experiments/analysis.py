@@ -1,0 +1,341 @@
+"""The numbers of an experiment, unit by unit, and its verdict at any time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from armwise.core.agent import Floats, fraction
+from armwise.core.arguments import positive, short
+from armwise.core.seeds import stream
+from armwise.offline.experiments.lifts import LiftSequence
+from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
+from armwise.offline.experiments.mismatch import CAUSES, MismatchTest
+from armwise.offline.experiments.verdict import Action, ArmResult, ExperimentVerdict
+
+PROVED = ("Howard, Ramdas, McAuliffe, Sekhon 2021, theorem 4 (empirical Bernstein, gamma-exponential mixture), on "
+          "differences weighted by the chances that arms had when they were assigned")  # fmt: skip
+ASYMPTOTIC = "Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024 (asymptotic confidence sequence, normal mixture)"
+MISMATCH = "Lindon, Malek 2022 (sequential multinomial test of the shares)"
+LEAST = 100  # units of each arm for a chance to be best
+DRAWS = 20_000
+FARTHEST = 1e8  # units ahead, beyond which nothing is promised
+SNAPSHOTS = 1.05  # growth of the units between two points of the history
+
+
+class ExperimentAnalysis:
+    """Arms (control first), metrics, and all sums that the verdict needs; outcomes come in order, ``risk`` is for all.
+
+    The risk of any wrong "better" or "worse", ever, is at most ``risk`` over all arms and goals together, that of any
+    false harm at most ``risk`` over all arms and guardrails (Bonferroni in both). ``planned`` is at about how many
+    units the intervals shall be narrowest, ``start`` the units per arm before which an amount without a cap decides
+    nothing.
+
+    >>> rng = np.random.default_rng(2)
+    >>> analysis = ExperimentAnalysis(["control", "blue"])
+    >>> arms = rng.integers(0, 2, 10_000)
+    >>> analysis.add_units(arms, [0.5, 0.5])
+    >>> analysis.add_outcomes("outcome", arms, [0.5, 0.5], rng.random(10_000) < np.where(arms == 1, 0.13, 0.1))
+    >>> analysis.verdict().sentence
+    'stop: blue is better than control (risk at most 5 %, however often you looked)'
+    """
+
+    def __init__(
+        self, arms: Any, metrics: Any = "outcome", *, risk: float = 0.05, planned: float = 10_000, start: int = 500,
+        shape: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
+        self.arms, self.metrics = read_arm_names(arms), read_metrics(metrics)
+        self.risk, self.planned = fraction("risk", risk), positive("planned", planned)
+        self.start = start
+        self.mismatch = MismatchTest(len(self.arms), shape=shape)
+        self.lifts: dict[str, LiftSequence] = {}
+        self._least, self._most = np.full(len(self.arms), np.inf), np.zeros(len(self.arms))  # shares so far
+        self.history: dict[str, list[tuple[int, list[tuple[float, float, float]]]]] = {}
+        self._single = shape == ()
+        others = len(self.arms) - 1
+        for metric in self.metrics:
+            alike = sum(each.guardrail == metric.guardrail for each in self.metrics)
+            slack = (metric.tolerance, 0.0) if metric.direction == "up" else (0.0, metric.tolerance)
+            self.lifts[metric.name] = LiftSequence(
+                len(self.arms), alpha=self.risk / (2 * others * alike), cap=metric.limit, planned=self.planned,
+                variance=metric.variance, start=start, tolerance=slack, shape=shape,
+            )  # fmt: skip
+            self.history[metric.name] = []
+
+    # ------------------------------------------------------------------ data
+
+    def add_units(self, arms: Any, shares: Any) -> None:
+        """Take in units that were exposed, in order, for the test of the shares."""
+        arms, shares = self._read(arms, shares)
+        self.mismatch.update(arms, shares)
+        if arms.shape[-1]:
+            table = np.broadcast_to(shares, (*arms.shape, len(self.arms))).reshape(-1, len(self.arms))
+            self._least, self._most = (
+                np.minimum(self._least, table.min(axis=0)),
+                np.maximum(self._most, table.max(axis=0)),
+            )
+
+    def add_outcomes(self, metric: str, arms: Any, shares: Any, values: Any) -> None:
+        """Take in a metric's value of units whose window is over, in order of exposure."""
+        if metric not in self.lifts:
+            raise ValueError(f"metric must be one of {list(self.lifts)}, got {short(metric)}")
+        arms, shares = self._read(arms, shares)
+        values = np.asarray(values, float)
+        if values.shape != arms.shape or not np.all(np.isfinite(values)):
+            raise ValueError(f"values must be finite numbers, one per unit, got {short(values)}")
+        if self._metric(metric).kind == "rate" and not np.all((values >= 0.0) & (values <= 1.0)):
+            raise ValueError(f"values of {metric!r}, a rate, must lie in [0, 1], got {short(values)}")
+        lifts = self.lifts[metric]
+        if not self._single:
+            lifts.update(arms, shares, values)
+            return
+        done, n = 0, len(values)
+        while done < n:
+            before = int(lifts.n)
+            some = min(n - done, max(1, math.ceil(max(before, 20) * SNAPSHOTS) - before))
+            part = slice(done, done + some)
+            lifts.update(arms[part], shares if shares.ndim == 1 else shares[part], values[part])
+            done += some
+            self._remember(metric)
+
+    def _remember(self, metric: str) -> None:
+        lifts, kept = self.lifts[metric], self.history[metric]
+        n = int(lifts.n)
+        if kept and n < kept[-1][0] * SNAPSHOTS:
+            kept.pop()  # the last point is always now
+        points = []
+        for a in range(1, len(self.arms)):
+            low, high = lifts.interval(a)
+            points.append((float(lifts.estimate(a)), float(low), float(high)))
+        kept.append((n, points))
+
+    def _read(self, arms: Any, shares: Any) -> tuple[Any, Floats]:
+        arms, K = np.asarray(arms), len(self.arms)
+        if arms.size == 0:
+            return np.zeros(0, np.int64), np.full(K, 1.0 / K)
+        if arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= K:
+            raise ValueError(f"arms must be numbers of arms, 0 to {K - 1}, got {short(arms)}")
+        shares = np.asarray(shares, float)
+        if (
+            shares.shape[-1:] != (K,)
+            or shares.ndim not in (1, arms.ndim + 1)
+            or not np.all((shares >= 0) & (shares <= 1))
+        ):
+            raise ValueError(
+                f"shares must be a chance of each of the {K} arms, for all units or for each, got {short(shares)}"
+            )
+        table = np.broadcast_to(shares, (*arms.shape, K))
+        if not np.all(np.take_along_axis(table, arms[..., None], -1) > 0.0):
+            raise ValueError("shares: a unit is in an arm that it had no chance of")
+        return arms.astype(np.int64), shares
+
+    def _metric(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
+
+    # ------------------------------------------------------------------ verdict
+
+    def verdict(self, notes: Sequence[str] = ()) -> ExperimentVerdict:
+        """What the numbers say now."""
+        results = tuple(self._result(metric, a) for metric in self.metrics for a in range(len(self.arms)))
+        action, sentence, arm, more = self._say(results)
+        units = {name: int(n) for name, n in zip(self.arms, self.mismatch.counts, strict=True)}
+        rests = []
+        if any(metric.limit is not None for metric in self.metrics):
+            rests.append(PROVED)
+        if any(metric.limit is None for metric in self.metrics):
+            rests.append(f"{ASYMPTOTIC}, from {self.start:,} units in an arm and in control")
+        found = [*notes, *self._notes(), f"several arms and goals share the risk of {_percent(self.risk)} (Bonferroni)"]
+        if any(metric.guardrail for metric in self.metrics):
+            found[-1] += ", arms and guardrails another"
+        return ExperimentVerdict(action, sentence, arm, results, units, float(self.mismatch.p_value), tuple(found),
+                                 (*rests, MISMATCH), more)  # fmt: skip
+
+    def _result(self, metric: Metric, a: int) -> ArmResult:
+        lifts = self.lifts[metric.name]
+        low, high = lifts.arm_interval(a)
+        n = int(lifts.units[a])
+        own: dict[str, Any] = {"best": float(self._chances(metric)[a])}
+        if a:
+            ends = lifts.interval(a)
+            relative = lifts.relative(a)
+            above, below = int(lifts.above[a]), int(lifts.below[a])
+            up = metric.direction == "up"
+            own |= {
+                "lift": float(lifts.estimate(a)), "lift_low": float(ends[0]), "lift_high": float(ends[1]),
+                "relative": relative[0], "relative_low": relative[1], "relative_high": relative[2],
+                "better_after": above if up else below, "worse_after": below if up else above,
+            }  # fmt: skip
+        return ArmResult(self.arms[a], metric.name, n, float(lifts.means[a]), low, high, **own)
+
+    def _chances(self, metric: Metric) -> Floats:
+        """Chances to be best, where they are calibrated: the shares never moved, and every arm has some units."""
+        lifts, K = self.lifts[metric.name], len(self.arms)
+        if np.any(self._most - self._least > 1e-9) or np.any(lifts.units < LEAST):
+            return np.full(K, np.nan)
+        n = lifts.units[:, None]
+        z = stream(0, "chance to be best")
+        if metric.kind == "rate":
+            yes = lifts.means[:, None] * n
+            drawn = z.beta(1.0 + yes, 1.0 + n - yes, (K, DRAWS))
+        else:
+            error = lifts.standard_errors[:, None]
+            drawn = lifts.means[:, None] + error * z.standard_normal((K, DRAWS))
+        best = drawn.argmax(axis=0) if metric.direction == "up" else drawn.argmin(axis=0)
+        return np.bincount(best, minlength=K) / DRAWS
+
+    def _say(self, results: Sequence[ArmResult]) -> tuple[Action, str, str | None, int | None]:
+        risk = f"risk at most {_percent(self.risk)}, however often you looked"
+        loose = {metric.name for metric in self.metrics if metric.limit is None}
+        about = f"risk about {_percent(self.risk)}, asymptotic from {self.start:,} units in each arm"
+
+        def said(metric: str) -> str:
+            return about if metric in loose else risk
+
+        if float(self.mismatch.alarm) > 0:
+            counts = ", ".join(f"{name} {int(n):,} of {e:,.0f} expected" for name, n, e in
+                               zip(self.arms, self.mismatch.counts, self.mismatch.expected, strict=True))  # fmt: skip
+            return "check", (f"check: units do not arrive in the arms as the shares say ({counts}; p = "
+                             f"{float(self.mismatch.p_value):.1g}): no lift can be trusted"), None, None  # fmt: skip
+        guards = {metric.name for metric in self.metrics if metric.guardrail}
+        harmful = [r for r in results if r.metric in guards and r.worse_after]
+        harmed = {r.arm for r in harmful}
+        goals = [r for r in results if r.metric not in guards and r.arm != self.arms[0]]
+        better = [r for r in goals if r.better_after and r.arm not in harmed]
+        control, several = self.arms[0], len(self.metrics) > 1
+        if better:
+            top = max(better, key=lambda r: abs(r.relative) if math.isfinite(r.relative) else abs(r.lift))
+            for_metric = f" for {top.metric}" if several else ""
+            rest = sorted({r.arm for r in better} - {top.arm})
+            also = f"; so is {' and '.join(rest)}, and which of them is best is not settled" if rest else ""
+            lost = [r.metric for r in goals if r.arm == top.arm and r.worse_after]
+            also += f"; but it is worse for {' and '.join(lost)}" if lost else ""
+            return (
+                "stop",
+                f"stop: {top.arm} is better than {control}{for_metric} ({said(top.metric)}){also}",
+                top.arm,
+                None,
+            )
+        if harmful:
+            worst = harmful[0]
+            return "stop", f"stop: {worst.arm} harms {worst.metric} ({said(worst.metric)})", worst.arm, None
+        if goals and all(any(r.worse_after for r in goals if r.arm == arm) for arm in self.arms[1:]):
+            names = " and ".join(self.arms[1:])
+            return "stop", f"stop: {control} is better than {names} ({said(goals[0].metric)})", control, None
+        sizes = {metric.name: metric.smallest for metric in self.metrics if not metric.guardrail}
+        if all(max(-r.lift_low, r.lift_high) <= (sizes[r.metric] or 0.0) for r in goals):
+            d = " and ".join(f"{size:g} in {name}" if several else f"{size:g}" for name, size in sizes.items())
+            return "stop", f"stop: no difference larger than {d} ({said(goals[0].metric)})", None, None
+        more = self._more(goals, sizes)
+        if more is None:
+            waiting = [r for r in goals if not r.units]
+            if waiting:
+                return "go on", "go on: no unit's outcome is known yet", None, None
+            return "go on", "go on: the difference so far is too small to say for how long", None, None
+        return "go on", f"go on: about {_rounded(more):,} more units at this rate", None, more
+
+    def _more(self, goals: Sequence[ArmResult], sizes: dict[str, float | None]) -> int | None:
+        """Units until the first verdict, if lifts and spreads stay as they are now."""
+        decided, settled = [], []
+        for r in goals:
+            lifts, a = self.lifts[r.metric], self.arms.index(r.arm)
+            if not math.isfinite(r.lift) or not lifts.ready(a):
+                return None
+            n = float(lifts.n)
+            decided.append(n * (_times(lifts, a, abs(r.lift)) - 1.0))
+            size = sizes[r.metric]
+            settled.append(math.inf if size is None else n * (_times(lifts, a, size - abs(r.lift)) - 1.0))
+        found = min([*decided, max(settled, default=math.inf)], default=math.inf)
+        return None if not found < FARTHEST else max(1, round(found))
+
+    def _notes(self) -> list[str]:
+        found = []
+        if float(self.mismatch.alarm) > 0:
+            found += [f"what usually causes it: {cause}" for cause in CAUSES]
+        if np.any(self._most - self._least > 1e-9):
+            found.append("shares moved: a lift is a weighted mean over units, and arms' own means are not comparable")
+        for metric in self.metrics:
+            lifts = self.lifts[metric.name]
+            if metric.kind == "amount" and metric.cap is None:
+                found.append(f"{metric.name} has no cap: its intervals are asymptotic, and nothing is decided before "
+                             f"{self.start:,} units in an arm and in control")  # fmt: skip
+            elif int(lifts.clipped):
+                found.append(
+                    f"{int(lifts.clipped):,} values of {metric.name} outside [0, {metric.limit:g}] were clipped"
+                )
+        return found
+
+
+def _times(lifts: LiftSequence, a: int, size: float) -> float:
+    """How many times the units are needed for a half width of ``size``."""
+    if not size > 0.0:
+        return math.inf
+    low, high = 1.0, 2.0
+    while float(lifts.half_width(a, high)) > size:
+        low, high = high, 2.0 * high
+        if high > 1e9:
+            return math.inf
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(lifts.half_width(a, middle)) > size else (low, middle)
+    return high
+
+
+def _percent(risk: float) -> str:
+    return f"{100.0 * risk:.3g} %"
+
+
+def _rounded(n: int) -> int:
+    """Two digits: more is not known."""
+    digits = max(0, len(str(n)) - 2)
+    return round(n, -digits)
+
+
+def verdict(
+    arm: Any, values: Any, *, unit: Any = None, names: Any = None, split: Any = None, shares: Any = None,
+    metric: Any = "outcome", risk: float = 0.05, planned: float = 10_000,
+) -> ExperimentVerdict:  # fmt: skip
+    """The verdict on an A/B test from its rows, in order: the name of each one's ``arm`` and its value.
+
+    The first of ``names`` is control. Rows of one ``unit`` count as one: their sum for an amount, the largest for a
+    rate. ``split`` are the shares that units were
+    assigned with (equal unless said), ``shares`` those of each row where they moved.
+
+    >>> rng = np.random.default_rng(3)
+    >>> arm = rng.choice(["old", "new"], 6000)
+    >>> print(verdict(arm, rng.random(6000) < np.where(arm == "new", 0.3, 0.2), names=["old", "new"]).sentence)
+    stop: new is better than old (risk at most 5 %, however often you looked)
+    """
+    labels = np.asarray(arm)
+    arms = read_arm_names(sorted(set(labels.tolist())) if names is None else names)
+    strange = sorted(set(labels.tolist()) - set(arms), key=str)
+    if strange:
+        raise ValueError(f"arm: {strange[0]!r} is not one of {list(arms)}")
+    position = {name: i for i, name in enumerate(arms)}
+    index = np.array([position[label] for label in labels.tolist()], dtype=np.int64)
+    y = np.asarray(values, float)
+    if y.shape != index.shape or not len(y):
+        raise ValueError(f"values must be numbers, one for each arm, got {short(values)}")
+    p = read_split(split, arms) if shares is None else np.asarray(shares, float)
+    [read] = read_metrics(metric)
+    if unit is not None:
+        keys = np.asarray(unit)
+        if keys.shape != index.shape:
+            raise ValueError(f"unit must have one entry for each value, got {short(unit)}")
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        if np.any(index != index[first][inverse]):
+            raise ValueError("unit: a unit is in two arms, so assignment was not by this unit")
+        if read.kind == "rate":
+            total = np.full(len(first), -np.inf)
+            np.maximum.at(total, inverse, y)
+        else:
+            total = np.bincount(inverse, y, minlength=len(first))
+        order = np.argsort(first)
+        index, y = index[first][order], total[order]
+        p = p if p.ndim == 1 else p[first][order]
+    analysis = ExperimentAnalysis(arms, read, risk=risk, planned=planned)
+    analysis.add_units(index, p)
+    analysis.add_outcomes(read.name, index, p, y)
+    return analysis.verdict()

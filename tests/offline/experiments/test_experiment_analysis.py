@@ -1,0 +1,247 @@
+"""Experiments: the sums against a plain loop, the boundaries against integrals, and how often they are wrong."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import armwise as aw
+from armwise.offline.experiments.lifts import MEMORY, LiftSequence
+from armwise.offline.experiments.mismatch import WEIGHT, MismatchTest
+from armwise.offline.experiments.mixtures import best_rho, gamma_bound, log_gamma_mixture, normal_bound
+
+EQUAL = [0.5, 0.5]
+
+
+def stream(arms, shares, mean, seed, n, runs=None):
+    rng = np.random.default_rng(seed)
+    shape = (n,) if runs is None else (runs, n)
+    drawn = (rng.random(shape)[..., None] > np.cumsum(shares)[:-1]).sum(-1)
+    return drawn, (rng.random(shape) < np.asarray(mean)[drawn]).astype(float)
+
+
+@pytest.mark.parametrize(("s", "v", "rho", "c"), [(5.0, 10.0, 3.0, 1.0), (-2.0, 4.0, 2.0, 0.5), (30.0, 60.0, 9.0, 2.0)])
+def test_the_mixture_is_the_integral_over_the_bets(s, v, rho, c):
+    """Proposition 9's density over lam, integrated by quadrature: another number would be no supermartingale."""
+    k = rho / c**2
+
+    def psi(lam):
+        return (-math.log1p(-c * lam) - c * lam) / c**2
+
+    def density(lam):
+        return c * (1.0 - c * lam) ** (k - 1.0) * math.exp(-k * (1.0 - c * lam))
+
+    whole = quad(density, 0.0, 1.0 / c)[0]
+    mixed = quad(lambda lam: density(lam) * math.exp(lam * s - psi(lam) * v), 0.0, 1.0 / c, limit=200)[0] / whole
+    assert float(log_gamma_mixture(s, v, rho, c)) == pytest.approx(math.log(mixed), rel=1e-6)
+
+
+def test_the_bound_is_where_the_mixture_crosses_and_tends_to_the_normal_one():
+    rho = best_rho(500.0, 0.01)
+    v = np.array([0.0, 1.0, 50.0, 500.0, 1e5])
+    assert np.allclose(log_gamma_mixture(gamma_bound(v, 0.01, rho), v, rho), math.log(100.0), atol=1e-6)
+    assert np.allclose(gamma_bound(v[2:], 0.01, rho, 1e-3), normal_bound(v[2:], 0.01, rho), rtol=2e-3)
+
+
+def test_the_sums_are_those_of_a_plain_loop_whatever_the_blocks():
+    rng = np.random.default_rng(4)
+    n, K = 300, 3
+    p = rng.dirichlet(np.ones(K), n)
+    arms = np.array([rng.choice(K, p=each) for each in p])
+    y = rng.random(n)
+    lifts = LiftSequence(K)
+    for part in np.array_split(np.arange(n), [1, 7, 100, 101, 250]):
+        lifts.update(arms[part], p[part], y[part])
+    a, lift, squares, weights = 2, 0.0, 0.0, 0.0
+    totals, counts = [0.0] * K, [0] * K
+    for i in range(n):
+        pooled = sum(totals) / (sum(counts) + 1.0)
+        m = [(totals[j] + MEMORY * pooled) / (counts[j] + MEMORY) for j in range(K)]
+        if arms[i] in (0, a):
+            pi = p[i, a] / (p[i, a] + p[i, 0])
+            g = min(pi, 1.0 - pi)
+            f = g / pi if arms[i] == a else -g / (1.0 - pi)
+            lift += g * (m[a] - m[0]) + f * (y[i] - m[arms[i]])
+            squares += (f * (y[i] - m[arms[i]])) ** 2
+            weights += g
+            assert abs(f * (y[i] - m[arms[i]])) <= 1.0  # what theorem 4 needs
+        totals[arms[i]] += y[i]
+        counts[arms[i]] += 1
+    assert float(lifts.estimate(a)) == pytest.approx(lift / weights, rel=1e-9)
+    half = float(gamma_bound(squares, 0.025, lifts._rho)) / weights
+    assert float(lifts.half_width(a)) == pytest.approx(half, rel=1e-9)
+    copies = LiftSequence(K, shape=(2,))
+    copies.update(np.stack([arms, arms]), np.stack([p, p]), np.stack([y, y]))
+    assert np.allclose(copies.estimate(a), lift / weights)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5])
+def test_a_look_after_every_unit_is_hardly_ever_wrong(rate):
+    """300 runs without a difference: at 5 % allowed, more than 8 % of wrong stops happens once in 300 test runs."""
+    arms, y = stream(2, EQUAL, [rate, rate], 5, 4000, 300)
+    lifts = LiftSequence(2, shape=(300,))
+    lifts.update(arms, EQUAL, y)
+    assert np.mean((lifts.above[1] > 0) | (lifts.below[1] > 0)) <= 0.08
+    z = np.abs(y * (arms == 1) - y * (arms == 0)).cumsum(
+        -1
+    )  # a z-test looked at after every unit is wrong much more often
+    s = (y * (arms == 1) - y * (arms == 0)).cumsum(-1)
+    assert np.mean((np.abs(s) > 1.96 * np.sqrt(np.maximum(z, 1.0)))[:, 200:].any(-1)) > 0.2
+
+
+def test_a_ramp_in_a_drifting_world_does_not_deceive():
+    """Shares 1 %, 10 %, 50 % while the rate doubles: arms' own means differ (Simpson), the lift does not."""
+    rng = np.random.default_rng(6)
+    runs, lifts = 200, LiftSequence(2, shape=(200,), planned=6000)
+    for share, rate in ((0.01, 0.05), (0.1, 0.1), (0.5, 0.2)):
+        arms = (rng.random((runs, 2000)) < share).astype(int)
+        lifts.update(arms, [1.0 - share, share], rng.random((runs, 2000)) < rate)
+    own = lifts.means[1] - lifts.means[0]
+    assert own.mean() > 0.05  # what comparing the arms' means would report
+    assert abs(float(lifts.estimate(1).mean())) < 0.005
+    assert np.mean((lifts.above[1] > 0) | (lifts.below[1] > 0)) <= 0.1  # of 200: 5 % allowed
+
+
+def test_a_split_that_follows_the_outcomes_stays_testable():
+    """The share of the arm that leads grows to 90 %; plain means are biased then, the verdict is not."""
+    rng = np.random.default_rng(7)
+    runs = 200
+    lifts = LiftSequence(2, shape=(runs,))
+    share = np.full(runs, 0.5)
+    for _ in range(60):
+        arms = (rng.random((runs, 100)) < share[:, None]).astype(int)
+        table = np.stack([1.0 - share, share], -1)[:, None, :].repeat(100, 1)
+        lifts.update(arms, table, rng.random((runs, 100)) < 0.3)
+        share = np.clip(0.5 + 8.0 * (lifts.means[1] - lifts.means[0]), 0.1, 0.9)
+    assert np.mean((lifts.above[1] > 0) | (lifts.below[1] > 0)) <= 0.1
+
+
+def test_a_difference_is_found_soon():
+    """Median units to the stop: at most 1.7 times those of a fixed test that knew the effect."""
+    p, q = 0.1, 0.13
+    fixed = 2 * (1.96 + 0.8416) ** 2 * (p * (1 - p) + q * (1 - q)) / (q - p) ** 2
+    arms, y = stream(2, EQUAL, [p, q], 8, int(3 * fixed), 100)
+    lifts = LiftSequence(2, shape=(100,))
+    lifts.update(arms, EQUAL, y)
+    assert np.median(np.where(lifts.above[1] > 0, lifts.above[1], np.inf)) < 1.7 * fixed
+    assert not lifts.below[1].any()
+
+
+def test_the_intervals_cover_at_the_end_and_in_relative_terms():
+    rng, missed, missed_relative = np.random.default_rng(9), 0, 0
+    for _ in range(150):
+        arms = rng.integers(0, 2, 2000)
+        lifts = LiftSequence(2)
+        lifts.update(arms, EQUAL, rng.random(2000) < np.where(arms == 1, 0.3, 0.2))
+        low, high = lifts.interval(1)
+        missed += not low <= 0.1 <= high
+        _, below, above = lifts.relative(1)
+        missed_relative += not below <= 0.5 <= above
+    assert missed <= 12 and missed_relative <= 12  # 5 % allowed: 7.5 on average, were it tight
+
+
+def test_amounts_with_a_cap_are_clipped_and_told_and_those_without_wait():
+    rng = np.random.default_rng(10)
+    arms, y = rng.integers(0, 2, 4000), rng.exponential(20.0, 4000)
+    capped = aw.offline.ExperimentAnalysis(["a", "b"], aw.offline.Metric("money", kind="amount", cap=100.0))
+    capped.add_outcomes("money", arms, EQUAL, y)
+    assert any("clipped" in note for note in capped.verdict().notes)
+    assert capped.verdict().result("b", "money").high < 30.0
+    free = aw.offline.ExperimentAnalysis(["a", "b"], aw.offline.Metric("money", kind="amount"), start=500)
+    free.add_outcomes("money", arms[:900], EQUAL, y[:900] + 1000.0 * arms[:900])
+    assert free.verdict().action == "go on" and math.isinf(free.verdict().result("b", "money").lift_low)
+    free.add_outcomes("money", arms[900:], EQUAL, y[900:] + 1000.0 * arms[900:])
+    assert free.verdict().arm == "b" and "asymptotic" in free.verdict().sentence
+
+
+def test_guardrails_directions_and_several_arms():
+    rng = np.random.default_rng(11)
+    refund = {"name": "refund", "direction": "down", "guardrail": True}
+    metrics = ["buy", {"name": "wait", "direction": "down"}, refund]
+    analysis = aw.offline.ExperimentAnalysis(["control", "green", "blue"], metrics)
+    arms = rng.integers(0, 3, 20_000)
+    for name, rates in (("buy", [0.1, 0.2, 0.14]), ("wait", [0.5, 0.5, 0.4]), ("refund", [0.02, 0.08, 0.02])):
+        analysis.add_outcomes(name, arms, [1 / 3] * 3, rng.random(20_000) < np.array(rates)[arms])
+    verdict = analysis.verdict()
+    assert verdict.arm == "blue"  # green is better still, but harms
+    assert verdict.result("green", "refund").worse_after and verdict.result("blue", "wait").better_after
+    alone = aw.offline.ExperimentAnalysis(["control", "green"], metrics)
+    arms = rng.integers(0, 2, 20_000)
+    alone.add_outcomes("refund", arms, EQUAL, rng.random(20_000) < np.array([0.02, 0.08])[arms])
+    assert alone.verdict().sentence.startswith("stop: green harms refund")
+    tolerant = aw.offline.ExperimentAnalysis(["control", "green"], ["buy", refund | {"tolerance": 0.1}])
+    tolerant.add_outcomes("refund", arms, EQUAL, rng.random(20_000) < np.array([0.02, 0.08])[arms])
+    assert tolerant.verdict().action == "go on"
+
+
+def test_no_difference_and_how_many_more_units():
+    metric = aw.offline.Metric("buy", smallest=0.02)
+    arms, y = stream(2, EQUAL, [0.1, 0.1], 12, 40_000)
+    analysis = aw.offline.ExperimentAnalysis(["a", "b"], metric)
+    analysis.add_outcomes("buy", arms[:3000], EQUAL, y[:3000])
+    first = analysis.verdict()
+    assert first.action == "go on" and first.more_units is not None and 1000 < first.more_units < 40_000
+    analysis.add_outcomes("buy", arms[3000:], EQUAL, y[3000:])
+    assert analysis.verdict().sentence.startswith("stop: no difference larger than 0.02")
+
+
+def test_mismatch_is_the_dirichlet_multinomial_test_for_fixed_shares():
+    """The evidence equals Lindon and Malek's Bayes factor, by gamma functions."""
+    rng = np.random.default_rng(13)
+    p = np.array([0.2, 0.3, 0.5])
+    arms = rng.choice(3, 500, p=[0.25, 0.3, 0.45])
+    test = MismatchTest(3)
+    test.update(arms[:123], p)
+    test.update(arms[123:], p)
+    # with equal weight WEIGHT / 3 added to counts and to expectations alike, each prediction is normalised; by a loop:
+    count, expected, log = np.zeros(3), np.zeros(3), 0.0
+    for a in arms:
+        q = p * (WEIGHT / 3 + count) / (WEIGHT / 3 + expected)
+        log += math.log(q[a] / q.sum() / p[a])
+        count[a] += 1
+        expected += p
+    assert float(test.evidence) == pytest.approx(log, rel=1e-9)
+
+
+def test_five_percent_of_an_arm_missing_is_found_and_healthy_shares_are_not_accused():
+    rng = np.random.default_rng(14)
+    lost, healthy = MismatchTest(2, shape=(100,)), MismatchTest(2, shape=(200,))
+    for _ in range(10):
+        lost.update(rng.random((100, 5000)) < 0.95 / 1.95, EQUAL)
+        share = rng.uniform(0.05, 0.95)  # a ramp, too
+        healthy.update(rng.random((200, 2000)) < share, [1.0 - share, share])
+    assert np.mean(lost.alarm > 0) >= 0.95
+    assert np.mean(healthy.alarm > 0) <= 0.04
+
+
+def test_verdicts_from_rows_count_units_once():
+    rng = np.random.default_rng(15)
+    arm = np.repeat(rng.choice(["old", "new"], 500), 10)
+    y = np.repeat(rng.random(500) < 0.3, 10).astype(float)  # ten equal rows of each unit
+    verdict = aw.offline.verdict(arm, y, unit=np.repeat(np.arange(500), 10), names=["old", "new"])
+    assert sum(verdict.units.values()) == 500 and verdict.action == "go on"
+    assert aw.offline.verdict(arm, y, names=["old", "new"]).units["old"] > 2000
+    with pytest.raises(ValueError, match="a unit is in two arms"):
+        aw.offline.verdict(["old", "new"], [0, 1], unit=["u", "u"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aw.offline.ExperimentAnalysis(["a"]), "arms must be two or more names"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "a"]), "different names"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"], []), "at least one that is no guardrail"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"], [{"nam": 1}]), "no 'nam'"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"], risk=5), "risk"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"], {"kind": "count"}), "kind of metric 'outcome' must be"),
+        (lambda: aw.offline.verdict(["a", "b"], [0, 2]), "must lie in"),
+        (lambda: aw.offline.verdict(["a", "b"], [0, np.nan]), "finite"),
+        (lambda: aw.offline.verdict(["a", "b"], [0, 1], split={"a": 1.0}), "split must have a share"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"]).add_units([0, 2], EQUAL), "numbers of arms"),
+        (lambda: aw.offline.ExperimentAnalysis(["a", "b"]).add_units([1], [1.0, 0.0]), "no chance"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
