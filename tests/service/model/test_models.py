@@ -110,7 +110,7 @@ PUBLIC = {
     and name not in {"Agent", "IndexAgent"} | CANNOT
 }
 # An agent without a line of its own is described by its class, with three arms if it must know their number.
-for _name in PUBLIC.keys() - {name.partition(" ")[0] for name in AGENTS}:
+for _name in sorted(PUBLIC.keys() - {name.partition(" ")[0] for name in AGENTS}):
     _needs = inspect.signature(PUBLIC[_name]).parameters
     AGENTS[_name] = {"agent": {"class": _name, **(THREE if "n_arms" in _needs else {})}, **SMALL}
 
