@@ -39,7 +39,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
 
     def check(self) -> None:
-        """InvalidInput if the agent, or one to compare with, cannot be built.
+        """Raise InvalidInput if the agent, or one to compare with, cannot be built.
 
         >>> Application(window=-1.0).check()
         Traceback (most recent call last):
@@ -52,7 +52,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         rivals(self.creation())
 
     def creation(self) -> Creation:
-        """What is journaled when the application first appears.
+        """The event that creates the application.
 
         >>> Application().creation().seed
         1
@@ -65,7 +65,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def rivals(creation: Creation) -> dict[str, Model]:
-    """The policies to compare with, by name, none of which has learnt anything; InvalidInput names a bad one.
+    """The untrained policies to compare with, by name; InvalidInput names a bad one.
 
     >>> rivals(Creation(settings=Settings(policies={"bold": {"class": "Nonsense"}})))
     Traceback (most recent call last):

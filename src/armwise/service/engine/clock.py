@@ -1,4 +1,4 @@
-"""A clock that is trusted within bounds: one that jumps moves no window before the jump has proved to be lasting."""
+"""A clock that follows a jump of the system clock only after the jump has lasted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLEW = 0.1  # of the time that passes, by which a clock that was set back is app
 
 
 def since_boot() -> float:
-    """Seconds that pass whatever happens to the clock, sleep of the machine included where the system counts it.
+    """Seconds since boot, independent of the wall clock; they include sleep where the system counts it.
 
     >>> since_boot() <= since_boot()
     True
@@ -64,7 +64,7 @@ class TrustedClock:
         return wall - self._untrusted
 
     def continue_from(self, moment: float) -> None:
-        """Go on from a time that is already journaled, though the wall clock be behind it.
+        """Continue from a journaled time, even if the wall clock is behind it.
 
         >>> clock = TrustedClock(wall=lambda: 1000.0, steady=lambda: 0.0)
         >>> clock.continue_from(5000.0); clock()

@@ -1,4 +1,4 @@
-"""What this process has committed, counted per application and arm for its metrics, within bounds."""
+"""Counts of what this process committed, per application and arm, for its metrics; bounded in size."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from armwise.service.model.versions import draw_among
 
 
 class Answer(msgspec.Struct):
-    """What a decision is answered with; ``probabilities`` of all arms sent, in their order (0 if excluded).
+    """The answer to a request; ``probabilities`` of all arms sent, in their order (0 if excluded).
 
     >>> Answer("e1", "a", 1.0, [("a", 1.0)], 0, 1, False).arm
     'a'
@@ -35,7 +35,7 @@ class Answer(msgspec.Struct):
 
 
 def answer(written: Written, write: Write | None = None) -> Answer:
-    """The answer to a journaled decision; quicker with the write that it came from.
+    """The answer to a journaled decision; its own write makes it faster.
 
     >>> from armwise.service.journal.events import Row
     >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
@@ -66,7 +66,7 @@ def drawn(
     u: float,
     tokens: PackedTokens | None = None,
 ) -> tuple[Decision, EncodedRequest, Reservation | None]:
-    """The decision that a model makes with ``u`` in [0, 1), and what it saw; it is not journaled yet.
+    """Draw a decision with ``u`` in [0, 1); return it, not journaled yet, and the agent's view.
 
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
 
@@ -103,7 +103,7 @@ def drawn(
 
 
 def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], deferred: bool) -> Decision:
-    """What a request asks for that no arm can be drawn for now: to be compared with one that was made before.
+    """The decision that a request asks for, without an arm: for comparison with one made before.
 
     >>> from armwise.features.encoding.arms import read_arms
     >>> from armwise.service.journal.events import Creation

@@ -51,7 +51,7 @@ from armwise.service.system import SYSTEM, System
 
 
 def served_model(app: str, models: Mapping[str, Model], creations: Collection[str], broken: Mapping[str, str]) -> Model:
-    """The published model of an application, or the reason why there is none: Unknown or Unavailable."""
+    """The published model of an application; raise Unknown or Unavailable if there is none."""
     try:
         return models[app]
     except KeyError:
@@ -111,7 +111,7 @@ class Engine:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Recover from the journal, create what is new, and begin."""
+        """Recover from the journal, create new applications, and start the threads."""
         if not self.store.shared and not self.store.lead():
             holder = getattr(self.store, "holder", "")
             named = f"the process {holder}" if holder else "another process"
@@ -139,29 +139,29 @@ class Engine:
         warm(self)
 
     def stop(self) -> None:
-        """Commit what was submitted, learn it, snapshot, end. What is acknowledged is kept in any case."""
+        """Commit and learn what was submitted, take a snapshot, and stop. Acknowledged writes are kept in any case."""
         self.learner.stop()
         self.writer.stop()
         self.reading.close()
         self.store.close()
 
     def recover(self) -> None:
-        """Load the newest snapshots and fold in what the journal has since."""
+        """Load the newest snapshots and fold in later events."""
         self.learner.recover()
 
     @property
     def models(self) -> dict[str, Model]:
-        """The published models of the configured applications: what decisions are made from."""
+        """The published models of the configured applications, which decide."""
         return self.learner.served if self.merged is None else self.merged
 
     @property
     def broken(self) -> dict[str, str]:
-        """Why applications cannot be served, by name."""
+        """The reasons why applications cannot be served, by name."""
         return self.learner.broken
 
     @property
     def leader(self) -> bool:
-        """Whether this process learns; of several on one journal, one does."""
+        """Whether this process learns; one of several on a journal does."""
         return self.learner.leader
 
     @property
@@ -175,7 +175,7 @@ class Engine:
         return getattr(self._clock, "jumps", 0)
 
     def open_journal(self) -> Journal:
-        """The journal in a session of its own, to be closed by whoever asked for it."""
+        """Open the journal in a new session; the caller closes it."""
         connection = self.store.connect()
         try:
             journal = Journal(connection, self.store.lock, self.store.clock, self.system)
@@ -195,7 +195,7 @@ class Engine:
         self.counts.take(committed)
 
     def _save(self, snapshots: Snapshots, upto: int, without: list[str]) -> None:
-        """Store models in a session of their own, which no commit waits for."""
+        """Store models in a separate session, so that no commit waits for them."""
         leading = self.store.leading()
         if leading is not None:  # the session that holds the lead: once that is lost, so is the right to publish
             Journal(leading, system=self.system).put_snapshots(snapshots, upto, without)
@@ -211,13 +211,13 @@ class Engine:
         return int(self._clock() * 1000.0)
 
     def new_id(self, now: int | None = None, request: str = "") -> str:
-        """An id that no event has: time first, so that the index grows at its end, then 80 bits of chance.
+        """A new id: the time first, so that the index grows at its end, then 80 random bits.
 
         ``request`` is the idempotency key, which matters where there are several databases."""
         return self._ids.fresh(self.now() if now is None else now)
 
     def expire(self) -> None:
-        """Close the windows that are over; the writer does it by itself several times a second."""
+        """Close the windows that are over; the writer also does so several times a second."""
         answers: list[bool] = []
         while True:
             self.writer.run(lambda journal: answers.append(self.expire_some(journal)))
@@ -225,26 +225,26 @@ class Engine:
                 return
 
     def expire_some(self, journal: Journal) -> bool:
-        """Close some of the windows that are over; True if there may be more: decisions come in between."""
+        """Close some of the windows that are over, so that decisions can come between; True if there may be more."""
         due = journal.due(self.now()) if self.leader else []
         if due:
             journal.append([[Write(s.app, s.id, Expiry())] for s in due], self.now())
         return bool(due)
 
     def snapshot(self) -> None:
-        """Store the models now, those that changed; the learner does it by itself from time to time."""
+        """Store the models that changed now; the learner also does so from time to time."""
         self.wait_learnt()
         self.learner.save()
 
     def wait_learnt(self, seq: int | None = None, timeout: float = 120.0) -> None:
-        """Wait until the published models have all events up to ``seq`` (default: all there are)."""
+        """Wait until the published models include all events up to ``seq`` (default: all)."""
         if seq is None:
             with self.reading as journal:
                 seq = journal.last()[0]
         self.learner.wait(seq, timeout)
 
     def lag(self) -> int:
-        """Events that are durable and not yet published in a model."""
+        """The number of durable events that no published model includes yet."""
         with self.reading as journal:
             return journal.last()[0] - self.learner.published
 
@@ -263,23 +263,23 @@ class Engine:
         return served_model(app, self.models, self.creations, self.broken)
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
-        """What the configuration last made an application of, and the event that said so."""
+        """The description that the configuration last gave an application, and its event."""
         with self.reading as journal:
             return journal.configured(app)
 
     def creation(self, app: str) -> Creation:
-        """What an application is made of by its configuration, or by the request that made it."""
+        """The event that created an application, by configuration or by request."""
         made = self.creations.get(app) or self.configured(app)[1]
         if made is None:
             raise Unknown(f"no application is called {app!r}")
         return made
 
     def forgotten(self, app: str) -> int:
-        """The event up to which the application's log was deleted: nothing shows what is before."""
+        """The event up to which the application's log was deleted; nothing before it is shown."""
         return self.model(app).settings.forgotten
 
     def configure(self, app: str, change: Change) -> None:
-        """Change settings (and ``epsilon`` where the agent has one), from now on; returns when they are in force."""
+        """Change settings (and ``epsilon`` where the agent has one); return when they apply."""
         model = self.model(app)
         settings = model.settings.changed(change)
         model.check_reward(settings.default)
@@ -290,7 +290,7 @@ class Engine:
         self.journal_change(app, change)
 
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
-        """Serve these applications from now on, and with ``only`` no others but those made by request.
+        """Serve these applications from now on; with ``only``, no others except those created by request.
 
         Returns when what changed is learnt here."""
         last = apply(self, creations)
@@ -301,7 +301,7 @@ class Engine:
         self.learner.refresh()
 
     def retire(self, app: str) -> None:
-        """Serve an application that was made by request no longer; what the journal has of it stays."""
+        """Stop serving an application that was created by request; its events stay in the journal."""
         made = self.creation(app)
         self.wait_learnt(
             apply(self, {app: msgspec.structs.replace(made, settings=made.settings.changed(Change(by_request=False)))})
@@ -310,21 +310,21 @@ class Engine:
         self.learner.refresh()
 
     def reset(self, app: str, creation: Creation | None = None) -> None:
-        """Begin the application's model anew, as it was created, or from something else."""
+        """Restart the application's model, as it was created or from another description."""
         self.model(app)
         if creation is not None:
             check_creation(creation)
         self.journal_change(app, msgspec.structs.replace(creation or self.creation(app), train=False), id="reset")
 
     def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
-        """Journal what others decided, for the application's model to learn; returns when it is learnt."""
+        """Journal logged decisions of other systems for a warm start; return when they are learnt."""
         model = self.model(app)
         for reward in lessons.rewards:
             model.check_reward(reward)
         self.journal_change(app, lessons, request=request)
 
     def replace(self, app: str, model: bytes) -> None:
-        """Put a model from outside (as ``export`` gave it) in place of the application's own."""
+        """Replace the application's model by another that ``export`` wrote."""
         check_import(model, self.model(app))
         self.journal_change(app, Import.of(model))
 
@@ -333,12 +333,12 @@ class Engine:
         return exported(self.model(app))
 
     def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
-        """Journal an event that changes an application, unchecked; returns when it is learnt."""
+        """Journal an event that changes an application, without checks; return when it is learnt."""
         written = self.writer.write([Write(app, id, event, request)])
         self.wait_learnt(written[0].row.seq)
 
     def put_catalogue(self, arms: ArmColumns) -> str:
-        """Store arms for requests to name; returns their hash when they are durable."""
+        """Store a catalogue of arms; return its hash when it is durable."""
         text, done = arms.text, []
         self.writer.run(lambda journal: done.append(journal.put_catalogue(text, self.now())))
         if not done:
@@ -346,7 +346,7 @@ class Engine:
         return done[0].hex()
 
     def catalogue(self, name: str) -> ArmColumns:
-        """The arms that a request names; read once, and kept while they are used."""
+        """The arms of a catalogue; read once and cached while they are in use."""
         with self._looking:
             arms = self._catalogues.pop(name, None)
         if arms is None:
@@ -369,36 +369,36 @@ class Engine:
 
     @property
     def writable(self) -> bool:
-        """Whether decisions can be journaled, as far as is known."""
+        """Whether decisions can be journaled, as far as the last attempt shows."""
         return self.writer.healthy
 
     def states(self) -> dict[str, str]:
-        """How each database fares, in words, where there are several."""
+        """The state of each database in words, if there are several."""
         return {}
 
     def parts(self) -> dict[str, dict[str, float]]:
-        """How each database fares, in numbers, where there are several."""
+        """The state of each database in numbers, if there are several."""
         return {}
 
     def totals(self) -> dict[str, float]:
-        """What merging has come to, where there are several databases."""
+        """The totals of merging, if there are several databases."""
         return {}
 
     def add(self, stores: Sequence[Database]) -> bool:
-        """Take in databases that are not known yet, if there can be several; whether there can."""
+        """Add new databases, if there can be several; return whether there can."""
         return False
 
     def merge(self) -> None:
-        """Serve what all databases have learnt: of one, it is served already."""
+        """Serve what all databases have learnt; with one, it is served already."""
 
     @property
     def started(self) -> Sequence[Engine]:
-        """The engines that work, whichever they are."""
+        """The engines that are running."""
         return (self,)
 
     @property
     def each(self) -> Sequence[Engine]:
-        """The engines that have a journal of their own: this one."""
+        """The engines with a journal: this one."""
         return (self,)
 
     def prepare(
@@ -406,7 +406,7 @@ class Engine:
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
         tokens: PackedTokens | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
     ) -> Write:  # fmt: skip
-        """Decide, without journaling yet: what ``submit`` of the writer must make durable before it is answered.
+        """Decide without journaling: return the write that must be durable before the answer is sent.
 
         ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
         ``now`` the time for its id; ``catalogue`` the hash by which the arms were named. With ``keep`` its features
@@ -467,7 +467,7 @@ class Engine:
         return written[0]
 
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
-        """A decision as it was answered and journaled, and where it stands; with ``deleted`` even if its log was."""
+        """A decision as it was answered, and its status; with ``deleted`` even if its log was deleted."""
         first = 0 if deleted else self.forgotten(app)
         with self.reading as journal:
             found = journal.statuses([(app, id)])

@@ -1,4 +1,4 @@
-"""Folding events into models: whoever does it in order arrives at the same models, bit for bit."""
+"""Fold events into models: the same events in the same order give the same models, bit for bit."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def fold(
 
 
 def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> list[Row]:
-    """Decisions of one application that follow one another from a row on; one by one, where it has versions."""
+    """The consecutive decisions of one application from a row on; one at a time if it has versions."""
     app = rows[at].app
     if (model := models.get(app)) is None:
         return []
@@ -157,14 +157,14 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
 
 
 def _row_of(seen: EncodedRequest | None) -> EncodedRequest | None:
-    """Of what was seen of a decision, what is worth its memory until its reward comes: the row of the arm, if short."""
+    """The part of the view to keep until the reward comes: the row of the arm, if it is short."""
     if seen is None or not seen.drawn or seen.view.nbytes > MOST_BYTES:
         return None
     return EncodedRequest(seen.view, None, seen.scaling, None, True)
 
 
 def _teaches(row: Row, strict: bool) -> int:
-    """The decision of which an event teaches; one that is damaged is found again, and named, when its turn comes."""
+    """The decision that an event is about; a damaged one is reported when it is its turn."""
     try:
         return row.teaches
     except ValueError:
@@ -174,7 +174,7 @@ def _teaches(row: Row, strict: bool) -> int:
 
 
 def train(model: Model, journal: Journal, app: str, upto: int) -> None:
-    """Teach a model the outcomes that an application has in the journal before an event, as if it had been there.
+    """Train a model on the application's outcomes in the journal before an event.
 
     Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
 
@@ -206,7 +206,7 @@ def train(model: Model, journal: Journal, app: str, upto: int) -> None:
 
 
 def _made(creation: Creation, journal: Journal | None, row: Row, before: Model | None) -> Model:
-    """A model that begins anew, trained if it is to be: of a log that was deleted, what was deleted stays so."""
+    """A restarted model, trained if the event says so; deleted parts of the log stay deleted."""
     model = build_model(creation)
     if before is not None:
         forgotten = max(model.settings.forgotten, before.settings.forgotten)
@@ -217,7 +217,7 @@ def _made(creation: Creation, journal: Journal | None, row: Row, before: Model |
 
 
 def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: str) -> None:
-    """Leave an application out, with the reason; called where an error is caught: the log has where it came from.
+    """Stop serving an application, with the reason; called in an except block, so that the log has the traceback.
 
     >>> broken = {}
     >>> log.disabled = True; give_up({}, broken, "shop", "event 3 is damaged"); log.disabled = False; broken
@@ -229,7 +229,7 @@ def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: 
 
 
 def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
-    """The model of one application that has no snapshot, from its own events up to one of the journal's.
+    """Rebuild the model of an application without a snapshot from its events up to a given one.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> models = {}

@@ -1,4 +1,4 @@
-"""Ids that no event has."""
+"""Make unique ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from armwise.service.system import SYSTEM
 
 
 def chances(n: int, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> list[str]:
-    """What makes ids differ, for many of them: asking the system for each costs more than the rest of an id.
+    """Random bytes for many ids: one system call for each would cost more than the rest of an id.
 
     >>> [len(each) for each in chances(2)]
     [20, 20]
@@ -18,7 +18,7 @@ def chances(n: int, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) 
 
 
 class Ids:
-    """Makes them: time first, so that the index grows at its end, then 80 bits of chance.
+    """Makes ids: the time first, so that the index grows at its end, then 80 random bits.
 
     >>> Ids().fresh(1)[:12]
     '000000000001'
@@ -29,7 +29,7 @@ class Ids:
         self._chance: list[str] = []
 
     def fresh(self, now: int) -> str:
-        """An id that is made now, in milliseconds.
+        """A new id for a time in milliseconds.
 
         >>> len(Ids().fresh(1))
         32

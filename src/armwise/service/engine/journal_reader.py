@@ -1,4 +1,4 @@
-"""A session with the journal for questions."""
+"""A session with the journal for reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from armwise.service.system import SYSTEM, System
 
 
 class JournalReader:
-    """The journal, for one who asks at a time; Unavailable where it does not answer: nobody waits for it without end.
+    """The journal for one reader at a time; raises Unavailable instead of waiting without end.
 
     >>> from armwise.service.engine.engine import Engine
     >>> from armwise.service.journal.sqlite import SQLite
@@ -25,7 +25,7 @@ class JournalReader:
         self._journal: Journal | None = None
 
     def open(self, journal: Journal) -> None:
-        """Ask this journal from now on, which has no other user.
+        """Use this journal from now on, exclusively.
 
         >>> from armwise.service.journal.sqlite import SQLite
         >>> reading = JournalReader(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
@@ -34,7 +34,7 @@ class JournalReader:
         self._journal = journal
 
     def close(self) -> None:
-        """End the session, if there is one, once nobody asks any more.
+        """End the session, if there is one, after the last reader.
 
         >>> JournalReader(None).close()
         """
@@ -45,7 +45,7 @@ class JournalReader:
 
     @property
     def journal(self) -> Journal:
-        """The journal without the lock, for whoever is alone with it.
+        """The journal without the lock, for single-threaded use.
 
         >>> JournalReader(None).journal
         Traceback (most recent call last):

@@ -84,7 +84,7 @@ class Learner:
     # ------------------------------------------------------------------ life
 
     def recover(self) -> None:
-        """Load the newest snapshots and, if this process leads, fold in what the journal has since.
+        """Load the newest snapshots and, if this process leads, fold in later events.
 
         >>> from armwise.service.journal.sqlite import SQLite
         >>> store = SQLite.temporary()
@@ -117,7 +117,7 @@ class Learner:
         log.info("recovered", extra={"data": data})
 
     def catch_up(self) -> None:
-        """Fold in all that is there, and publish.
+        """Fold in all events and publish.
 
         >>> from armwise.service.journal.sqlite import SQLite
         >>> store = SQLite.temporary()
@@ -129,11 +129,11 @@ class Learner:
         self._publish()
 
     def start(self) -> None:
-        """Begin to learn by itself."""
+        """Start the thread."""
         self._thread = self._system.start(self._run, "armwise-learner")
 
     def stop(self) -> None:
-        """Learn what is there, save, end."""
+        """Learn the remaining events, save, and stop."""
         self._stopping = True
         self._hurry.set()
         self.news.set()
@@ -154,7 +154,7 @@ class Learner:
         return self._thread is not None and self._thread.is_alive()
 
     def yield_lead(self) -> None:
-        """Let another process lead, if one will: what is learnt is stored first.
+        """Let another process lead, if one will; models are stored first.
 
         >>> learner = Learner(None, None, None)
         >>> learner.yield_lead(); learner.news.is_set()
@@ -164,7 +164,7 @@ class Learner:
         self.news.set()
 
     def wait(self, seq: int, timeout: float) -> None:
-        """Wait until the published models know of event ``seq``.
+        """Wait until the published models include event ``seq``.
 
         >>> Learner(None, None, None).wait(1, timeout=0.01)
         Traceback (most recent call last):
@@ -209,7 +209,7 @@ class Learner:
             self._saved = seq
 
     def refresh(self) -> None:
-        """Serve what is configured now.
+        """Serve the applications that are configured now.
 
         >>> Learner(None, None, None).refresh()
         """
@@ -217,7 +217,7 @@ class Learner:
             self.served = self._to_serve()
 
     def withhold(self, app: str, reason: str) -> None:
-        """Serve an application no longer, until it is created anew.
+        """Stop serving an application until it is created again.
 
         >>> learner = Learner(None, None, None)
         >>> learner.withhold("shop", "it does not decide"); learner.broken
@@ -267,7 +267,7 @@ class Learner:
                 return
 
     def _follow(self) -> None:
-        """Lead if nobody does, or else load what the leader published."""
+        """Lead if no process does; otherwise load what the leader published."""
         assert self._journal is not None
         self._committed.clear()  # it is not this process that learns it
         now = self._system.monotonic()
@@ -286,7 +286,7 @@ class Learner:
             self._publish()
 
     def take_committed(self, committed: list[tuple[Row, Write]]) -> None:
-        """What was just committed here, in order: it need not be read back from the journal.
+        """Take in the events just committed here, in order, without reading them back from the journal.
 
         >>> learner = Learner(None, None, None)
         >>> learner.take_committed([]); learner.news.is_set()
@@ -317,7 +317,7 @@ class Learner:
         return bool(rows)
 
     def _next(self) -> tuple[list[Row], dict[int, Write]]:
-        """The next events, and those of them that this process wrote: of these, only what others wrote is read."""
+        """The next events, and which of them this process wrote; only the others are read from the journal."""
         assert self._journal is not None
         own: dict[int, tuple[Row, Write]] = {}
         while self._committed and self._committed[0][0].seq <= self.position + AT_ONCE:

@@ -1,4 +1,4 @@
-"""What is asked for: a context, arms, and what else a request for a decision may say."""
+"""A parsed request for a decision: context, arms and options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armwise.features.encoding.tokens import PackedTokens
 
 
 class ParsedRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request for a decision, read; ``tokens`` are the context's, ``catalogue`` the hash that named the arms."""
+    """A parsed request for a decision; ``tokens`` are the context's, ``catalogue`` is the hash of its arms."""
 
     context: bytes
     tokens: PackedTokens

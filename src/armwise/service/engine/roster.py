@@ -51,7 +51,7 @@ def _shown(model: Any) -> dict[str, Any]:
 
 
 def add_version(engine: Engine | ShardedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
-    """Train a version on what the journal has of the application, beside the one that leads.
+    """Add a version beside the leading one, trained on the application's journal.
 
     >>> from armwise.service.engine.engine import Engine
     >>> from armwise.service.journal.sqlite import SQLite
@@ -79,7 +79,7 @@ def add_version(engine: Engine | ShardedEngine, app: str, name: str, creation: C
 
 
 def _neutral(creation: Creation, leader: Any) -> Any:
-    """The application's settings, where a version's agent can have them: it learns as it can."""
+    """The application's settings that a version's agent can have."""
     able = can_revise(build_model(msgspec.structs.replace(creation, settings=type(leader.settings)())).agent)
     return leader.settings if able else msgspec.structs.replace(leader.settings, learn="")
 
@@ -112,7 +112,7 @@ def promote(engine: Engine | ShardedEngine, app: str, name: str) -> None:
 
 
 def roll_back(engine: Engine | ShardedEngine, app: str) -> str:
-    """Let the version lead again that led before the last promotion; its name."""
+    """Undo the last promotion; return the name of the version that leads again."""
     leader = engine.model(app)
     previous = leader.previous
     if not previous or previous not in leader.versions:
@@ -122,7 +122,7 @@ def roll_back(engine: Engine | ShardedEngine, app: str) -> str:
 
 
 def remove_version(engine: Engine | ShardedEngine, app: str, name: str) -> None:
-    """Let a version that does not lead go, with what it learnt; the journal can train it again."""
+    """Remove a version that does not lead; the journal can train it again."""
     _found(engine, app, name)
     _change(engine, app, Version(name, remove=True))
 
@@ -160,7 +160,7 @@ def _change(engine: Engine | ShardedEngine, app: str, event: Version) -> None:
 
 
 def _done(leader: Model, event: Version) -> bool:
-    """Whether a change has nothing to change any more."""
+    """Whether a change is already in force."""
     there = leader.versions.get(event.name)
     if event.promote:
         return leader.name == event.name

@@ -1,4 +1,4 @@
-"""What an engine does between recovering from its journal and its first request."""
+"""The steps of an engine between recovery and its first request."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _change(engine: Engine, app: str, creation: Creation) -> Write | None:
 
 
 def await_applications(engine: Engine) -> None:
-    """A process that does not lead has its models from the one that does; what it lacks is answered with 503."""
+    """Wait for the models that the leading process publishes; until then requests are answered with 503."""
     for _ in range(600):
         missing = [app for app in engine.creations if app not in engine.models and not _lost(engine, app)]
         if not missing:
@@ -76,7 +76,7 @@ def await_applications(engine: Engine) -> None:
 
 
 def _lost(engine: Engine, app: str) -> bool:
-    """Whether an application was created before what is learnt here, and yet has no model."""
+    """Whether an application was created before the events learnt here but has no model."""
     with engine.reading as journal:
         made = journal.connection.execute(_CREATED, (app,))[0][0]
     return app in engine.learner.broken or (made is not None and made <= engine.learner.position)

@@ -1,4 +1,4 @@
-"""The one writer: whatever is submitted meanwhile is committed together, and answered when the disk has it."""
+"""The writer: group commit of what was submitted meanwhile; answers follow once it is durable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
 def waited(submit: Callable[[Sequence[Write], Done], None], group: Sequence[Write], system: System = SYSTEM) -> Any:
-    """Submit a group and wait for what comes of it.
+    """Submit a group and wait for its results.
 
     >>> waited(lambda group, done: done([]), [])
     []
@@ -88,7 +88,7 @@ class Writer:
         self.commit_times = [0] * (len(BUCKETS) + 1)  # how many took at most so long, and longer
 
     def start(self) -> None:
-        """Open the journal and begin; raises here if it cannot be opened.
+        """Open the journal and start; raise here if it cannot be opened.
 
         >>> Writer(lambda: 1 / 0, now=lambda: 0).start()
         Traceback (most recent call last):
@@ -111,7 +111,7 @@ class Writer:
 
     @property
     def moving(self) -> bool:
-        """Whether the database answers: the work in hand is not older than the deadline.
+        """Whether the database answers: the present commit is younger than the deadline.
 
         >>> Writer(lambda: None, now=lambda: 0).moving
         True
@@ -121,7 +121,7 @@ class Writer:
 
     @property
     def busy(self) -> bool:
-        """Whether requests come: something was committed a moment ago."""
+        """Whether something was committed a moment ago."""
         return self.system.monotonic() - self._proved < BUSY
 
     def doubt(self) -> None:

@@ -1,4 +1,4 @@
-"""What an application is made of, and the model that comes of it."""
+"""Build agents and models from the description of an application."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at
 
 
 def build_model(creation: Creation, agent: Agent | None = None) -> Model:
-    """The model of an application that has learnt nothing yet; ``agent`` takes the place of the one described.
+    """Build an untrained model of an application; ``agent`` replaces the one described.
 
     >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])).agent
     UCB1(n_arms=2, scale=0.5)
@@ -54,7 +54,7 @@ def build_model(creation: Creation, agent: Agent | None = None) -> Model:
 
 
 def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
-    """An object of the package from its description: tables with ``class`` name it, the other keys are its arguments.
+    """Build an object from its description: a table whose ``class`` names it and whose other keys are arguments.
 
     ``dim`` is the features' unless said; every agent gets a seed of its own, derived from ``seed`` and its place.
 
@@ -103,7 +103,7 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _parameters(make: Callable[..., object]) -> frozenset[str]:
-    """The names of a constructor's arguments, which take longer to find out than many an agent to make."""
+    """The names of a constructor's arguments; cached, because finding them takes longer than building most agents."""
     return frozenset(inspect.signature(make).parameters)
 
 

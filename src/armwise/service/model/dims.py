@@ -1,4 +1,4 @@
-"""How many positions features are hashed into, where nobody said: by how many pairs a decision has.
+"""Choose the number of hash positions from the number of feature pairs in a decision.
 
 A pair of a token of the context and one of an arm has a weight of its own until it shares its position. More positions
 mean fewer collisions, and a decision costs their square (``benchmarks/decider_dims.py`` has both). So there are as many
@@ -27,7 +27,7 @@ AUTOMATIC = {"dim": "automatic"}  # in the settings' ``extra`` of an application
 
 
 def next_look(n: int) -> int:
-    """After how many decisions the next look is due, where ``n`` were made.
+    """The number of decisions at which the next look is due, after ``n`` of them.
 
     >>> next_look(0), next_look(10), next_look(1000) == NEVER
     (10, 100, True)
@@ -36,7 +36,7 @@ def next_look(n: int) -> int:
 
 
 def wanted_dim(model: Model, stacks: Iterable[RequestTokens]) -> int:
-    """The positions that these decisions ask for; those of the model where it has enough, or cannot have others.
+    """The number of positions that these decisions need; the model's own if that is enough or fixed.
 
     >>> from armwise.features.encoding.from_python import read_context, read_named_arms
     >>> from armwise.service.journal.events import Creation

@@ -1,4 +1,4 @@
-"""DriftDetector: decisions earn less than the model expects of them, and less than it always promised too much.
+"""Detect drift: decisions earn less than the model expects, by more than its usual optimism.
 
 d_t is what was expected of a decision minus what it earned, in ranges of the rewards. Where nothing changes, its
 conditional mean stays below 0 or its mean so far (an agent picks the arms that it overestimates, less so as it learns)
@@ -29,7 +29,7 @@ LATE = 60_000  # milliseconds after its deadline for which a decision is waited 
 
 
 class DriftDetector(Saved):
-    """Watches what decisions earn beside what was expected of them.
+    """Compares what decisions earn with what the model expected.
 
     >>> drift = DriftDetector()
     >>> alarms = [drift.add(0.5, float(k % 2), 0.0, 1.0) for k in range(300)]
@@ -50,7 +50,7 @@ class DriftDetector(Saved):
         self.earned: dict[int, float] = {}  # of these, what some have earned
 
     def copy(self) -> DriftDetector:
-        """An equal one that shares nothing which changes.
+        """A copy that shares no mutable state.
 
         >>> DriftDetector().copy().n
         0
@@ -63,7 +63,7 @@ class DriftDetector(Saved):
 
     @property
     def room(self) -> bool:
-        """Whether a decision that is made now would be watched.
+        """Whether the next decision will be watched.
 
         >>> DriftDetector().room
         True
@@ -71,7 +71,7 @@ class DriftDetector(Saved):
         return len(self.open) < MOST_OPEN
 
     def watch(self, decision: int, expected: float | None, deadline: int) -> None:
-        """A decision was made.
+        """Watch a new decision.
 
         >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); list(drift.open)
         [7]
@@ -79,7 +79,7 @@ class DriftDetector(Saved):
         self.open[decision] = expected, deadline
 
     def overdue(self, now: int) -> None:
-        """Wait no longer for decisions of which nobody will hear: their log was deleted, say.
+        """Stop waiting for decisions whose outcome will never come, for example because their log was deleted.
 
         >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.overdue(100_000); list(drift.open)
         []
@@ -90,7 +90,7 @@ class DriftDetector(Saved):
             del self.open[first]
 
     def settle(self, decision: int, reward: float, low: float, high: float) -> bool:
-        """A decision earned a reward; True: something has changed.
+        """Take in the reward of a decision; True raises the alarm.
 
         >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.settle(7, 1.0, 0.0, 1.0), drift.n
         (False, 1)
@@ -119,7 +119,7 @@ class DriftDetector(Saved):
         return self.settle(decision, taken, ends[0], ends[1])
 
     def sound(self, version: int, kept: float) -> None:
-        """Remember an alarm, at an event, after which what was learnt before counts ``kept`` of what it did.
+        """Record an alarm at an event, from which earlier rewards count ``kept`` times as much.
 
         >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.alarms
         [[9, 0.25]]
@@ -127,7 +127,7 @@ class DriftDetector(Saved):
         self.alarms = [*self.alarms, [version, kept]][-MOST_ALARMS:]
 
     def faded(self, decision: int, before: float, after: float) -> float:
-        """The outcome of a decision of which what was assumed (``before``) has faded since.
+        """The outcome to learn of a decision whose assumed reward (``before``) has faded since.
 
         >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.faded(7, 0.0, 1.0), drift.faded(10, 0.0, 1.0)
         (0.25, 1.0)
@@ -138,7 +138,7 @@ class DriftDetector(Saved):
 
     @property
     def evidence(self) -> float:
-        """How far it is to an alarm: 0, nothing speaks for drift; 1, the alarm.
+        """How near an alarm is, from 0 (no sign of drift) to 1 (the alarm).
 
         >>> DriftDetector().evidence
         0.0
@@ -147,7 +147,7 @@ class DriftDetector(Saved):
         return min(math.log1p(total) / math.log1p(RARELY), 1.0)
 
     def add(self, expected: float | None, reward: float, low: float, high: float) -> bool:
-        """Take in a decision's reward, in [low, high], and what was expected of it; True: something has changed.
+        """Take in a reward in [low, high] and its expectation; True raises the alarm.
 
         >>> DriftDetector().add(None, 1.0, 0.0, 1.0)
         False

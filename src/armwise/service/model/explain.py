@@ -1,4 +1,4 @@
-"""Why an arm was likely: what the agent thinks of each arm, and what each name adds to it."""
+"""Explain a decision: the agent's estimate of each arm, and what each feature adds to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Table = dict[str, dict[str, float]]
 
 
 def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Table]:
-    """Per arm its estimate, width and probability; per arm what each name of the context, and its own, adds.
+    """Each arm's estimate, width and probability, and what each feature of the context and of the arm adds.
 
     What a name adds is the estimate with it minus the estimate without it. An agent that estimates nothing has only
     probabilities, and a name then adds to the probability.
@@ -64,7 +64,7 @@ def _chances(model: Model, context: bytes, arms: ArmColumns) -> Floats:
 
 
 def _object(text: bytes) -> dict[str, msgspec.Raw]:
-    """The members of an object, each as it was written; a list of objects is one of no names."""
+    """The members of an object as they were written; a list of objects has none."""
     try:
         return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""What the service must know of an agent beyond its contract, through all the agents that it is made of."""
+"""Questions about an agent and all agents inside it, beyond the contract."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def within(agent: Agent) -> list[Agent]:
 
 
 def copied(agent: Agent) -> Agent:
-    """An equal agent that shares nothing with it.
+    """A copy of an agent that shares nothing with it.
 
     A generator that is copied by itself first asks the system for a seed, for nothing: that gives the interpreter away,
     and a learner beside busy deciders waits for milliseconds to have it back.
@@ -49,7 +49,7 @@ def copied(agent: Agent) -> Agent:
 
 
 def reseed(agent: Agent, seed: int) -> None:
-    """Give an agent, and the agents within it, the randomness of one event.
+    """Seed an agent, and the agents inside it, from one event.
 
     >>> import armwise
     >>> agent = armwise.LinUCB(dim=2)
@@ -62,7 +62,7 @@ def reseed(agent: Agent, seed: int) -> None:
 
 
 def counts_choices(agent: Agent) -> bool:
-    """Whether choosing changes an agent, or one inside it: a budget, a pace, a promise.
+    """Whether choosing changes the agent or one inside it, as a budget does.
 
     >>> import armwise
     >>> counts_choices(armwise.LinUCB(dim=2))

@@ -1,4 +1,4 @@
-"""Logged decisions of others, as lessons."""
+"""Read logged decisions for a warm start."""
 
 from __future__ import annotations
 

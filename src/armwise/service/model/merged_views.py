@@ -1,4 +1,4 @@
-"""One model from those of several databases: the sums of what each has learnt, the prior once.
+"""Merge the models of several databases: their sums are added, the prior counts once.
 
 Every database's own model stays the fold of its own journal. What decisions are made from is a view: the merged agent
 and the merged scale of numbers, with the version and the settings of the database that the decision is journaled in.
@@ -22,7 +22,7 @@ from armwise.service.model.versions import Challenger, by_role, role
 
 
 def check_merges(app: str, creation: Creation) -> None:
-    """InvalidInput if what an application learns cannot be added up over several databases.
+    """Raise InvalidInput if the model of an application cannot be merged over several databases.
 
     >>> check_merges("shop", Creation())
     >>> check_merges("shop", Creation(agent={"class": "LinUCB", "discount": 0.99}))  # doctest: +ELLIPSIS
@@ -68,7 +68,7 @@ def merge(parts: list[Model]) -> list[Model]:
 
 
 def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
-    """The same of models that have no versions beside them."""
+    """The same for models without versions."""
     agent: Any = parts[0].agent
     if len(parts) > 1:
         agent = copied(agent)
@@ -94,7 +94,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
 
 
 def merged_scaler(parts: list[Scaler]) -> Scaler:
-    """The scale of numbers that several have seen parts of (Chan, Golub, LeVeque 1979).
+    """The scale of numbers from the parts that several models saw (Chan, Golub, LeVeque 1979).
 
     >>> from armwise.features.encoding.tokens import part
     >>> one, two = Scaler(), Scaler()

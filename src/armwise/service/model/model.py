@@ -131,12 +131,12 @@ class Model(saving.Saved):
         return Drawn(arm, p, note, seen, held)
 
     def see(self, context: bytes, arms: ArmColumns, tokens: PackedTokens | None = None) -> EncodedRequest:
-        """What the agent sees of a request now."""
+        """The agent's view of a request now."""
         stack = RequestTokens(tokens or part(context, "c"), arms.tail)
         return self.sight.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
-        """What the agent thinks of each arm: estimates, and widths where it has them."""
+        """Each arm's estimate, and its width where the agent has one."""
         seen = self.see(context, arms)
         means, widths = self.agent.estimate(seen.view)
         if seen.positions is None:
@@ -173,7 +173,7 @@ class Model(saving.Saved):
         return found
 
     def _seen_by_optimist(self, made: JournaledDecision) -> EncodedRequest | None:
-        """The row of a provisional decision, where it can be registered in a compiled call with those beside it."""
+        """The row of a provisional decision that a compiled call can register with its neighbours; else None."""
         _, decision, at_hand = made
         if self.optimist is None or decision.learn != PROVISIONAL or decision.deferred or decision.apprentice:
             return None
@@ -218,7 +218,7 @@ class Model(saving.Saved):
         return at_hand if isinstance(at_hand, EncodedRequest) else None
 
     def watch_for_drift(self, row: Row, decision: Decision, at_hand: AtHand = None) -> AtHand:
-        """Remember what is expected of a decision before anything is learnt of it; what was seen of it."""
+        """Record the expected reward of a decision before anything is learnt of it; return its view."""
         if self.settings.drift == OFF or decision.deferred or decision.apprentice:
             return at_hand
         if not self.drift.room:
@@ -236,19 +236,19 @@ class Model(saving.Saved):
         return at_hand
 
     def count_choice(self, decision: Decision, at_hand: AtHand = None) -> None:
-        """Let an agent that counts its choices, not its rewards, take note of a journaled decision."""
+        """Count a journaled decision in an agent that counts its choices."""
         if self.draws.counts and not decision.apprentice:
             record_choice(self.agent, *self.sight.recall_choice(decision, at_hand, self.name))
             self.draws.begin_again()
 
     def observe_decision(self, decision: Decision, at_hand: AtHand = None) -> None:
-        """Take in a journaled decision, its numbers for their scale; nothing of its outcome."""
+        """Take in a journaled decision and the scale of its numbers, but not its outcome."""
         self.count_choice(decision, at_hand)
         stack = at_hand.stack if isinstance(at_hand, EncodedRequest) else at_hand
         self.scaler.take(stack or stack_of(decision))
 
     def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
-        """Learn the default reward of a decision that is provisional, until its outcome is known."""
+        """Learn the default reward of a decision, provisionally, until its outcome is known."""
         if decision.learn == PROVISIONAL and (shown or not decision.deferred):
             with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
                 self.learn_reward(decision, decision.default, at_hand)
@@ -256,7 +256,7 @@ class Model(saving.Saved):
     # ------------------------------------------------------------------ apply outcomes
 
     def apply_outcomes(self, outcomes: Sequence[DecisionOutcome]) -> None:
-        """Learn what became of decisions; what was learnt of a provisional one is corrected."""
+        """Learn the outcomes of decisions; provisional rewards are corrected."""
         for outcome in outcomes:
             self._apply_outcome(*outcome)
 
@@ -277,7 +277,7 @@ class Model(saving.Saved):
             self.forget()
 
     def _correct_default(self, decision: Decision, reward: float, at_hand: EncodedRequest | None, seq: int) -> None:
-        """Put the outcome of a decision in the place of the default that was assumed."""
+        """Replace the default reward of a decision by its outcome."""
         before = self.to_agent_range(decision.default, decision.rule)
         after = self.to_agent_range(reward, decision.rule)
         try:
@@ -299,7 +299,7 @@ class Model(saving.Saved):
         self.lessons += 1
 
     def learn(self, decision: Decision, reward: float, at_hand: EncodedRequest | None = None, cost: Any = None) -> None:
-        """Learn the reward of a journaled decision, from exactly what was seen when it was made."""
+        """Learn the reward of a journaled decision from the view in which it was made."""
         try:
             self.learn_reward(decision, reward, at_hand, cost)
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
@@ -307,7 +307,7 @@ class Model(saving.Saved):
         self.lessons += 1
 
     def learn_reward(self, decision: Decision, reward: float, at_hand: AtHand = None, cost: Any = None) -> None:
-        """``learn`` for whoever wants to know why a reward cannot be learnt; ValueError or ArithmeticError says it."""
+        """As ``learn``, but raise ValueError or ArithmeticError if the reward cannot be learnt."""
         taken = self.to_agent_range(reward, decision.rule)
         self.draws.begin_again()
         if isinstance(at_hand, EncodedRequest) and at_hand.drawn and self.optimist is not None:
@@ -322,7 +322,7 @@ class Model(saving.Saved):
             self.agent.learn(view, choice, taken, cost)
 
     def forget(self) -> None:
-        """After an alarm: let what was learnt before count little, where the agent can and it is wanted."""
+        """After an alarm, discount what was learnt before, if the agent can and the settings ask for it."""
         kept = 1.0
         if can_fade(self.agent) and self.settings.drift == FORGET:
             kept = KEEP
@@ -332,7 +332,7 @@ class Model(saving.Saved):
     # ------------------------------------------------------------------ warm start
 
     def warm_start(self, lessons: Lessons) -> None:
-        """Learn what others decided, each decision with the probability that it was drawn with."""
+        """Learn logged decisions of other systems, each with its logged probability."""
         for decision, reward in zip(lessons.decisions, lessons.rewards):
             try:
                 seen = self.reencode(decision)
@@ -342,7 +342,7 @@ class Model(saving.Saved):
             self.learn(seen, reward)
 
     def reencode(self, decision: Decision) -> Decision:
-        """Take a decision in that another model made: as this one would have seen it, with the scales it has now."""
+        """Encode a decision of another model as this one would have seen it, with its present scales."""
         scaling = self.scaler.scaling(stack_of(decision))
         seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
         self.observe_decision(seen)
@@ -351,7 +351,7 @@ class Model(saving.Saved):
     # ------------------------------------------------------------------ settings and rewards
 
     def configure(self, change: Change) -> None:
-        """Put changed settings in force."""
+        """Apply changed settings."""
         if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
             self.agent.epsilon = change.epsilon
         self.settings = self.settings.changed(change)
@@ -364,12 +364,12 @@ class Model(saving.Saved):
         return self.settings.learn or (PROVISIONAL if can_revise(self.agent) else CLOSE)
 
     def check_settings(self, settings: Settings) -> None:
-        """InvalidInput if these settings are not for this agent."""
+        """Raise InvalidInput if the settings do not fit this agent."""
         if settings.learn == PROVISIONAL and not can_revise(self.agent):
             raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
 
     def check_cost(self, cost: Any) -> float | list[float] | None:
-        """A cost that the agent can count, as the journal keeps it; InvalidInput if it counts costs and none came."""
+        """Check a cost and return it as the journal stores it; raise InvalidInput if a cost is missing."""
         if cost is None and not self.agent.n_costs:
             return None
         numbers = cost if isinstance(cost, list) else [cost]
@@ -384,7 +384,7 @@ class Model(saving.Saved):
         return values[0] if len(values) == 1 else list(values)
 
     def check_reward(self, value: float) -> float:
-        """A reward that the agent can learn, or InvalidInput."""
+        """Check that the agent can learn a reward; raise InvalidInput otherwise."""
         if abs(value) > LARGEST:
             raise InvalidInput(f"reward must be a number of at most {LARGEST:g} in magnitude, got {value}")
         if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
@@ -418,12 +418,12 @@ class Model(saving.Saved):
         self._share_scaler()
 
     def _share_scaler(self) -> None:
-        """The scale of the numbers is the application's, whichever version leads."""
+        """Share one scale of numbers between all versions."""
         for challenger in self.versions.values():
             challenger.model.scaler = self.scaler
 
     def copy(self) -> Model:
-        """An equal model that shares nothing which learning or deciding changes."""
+        """A copy that shares nothing which learning or deciding changes."""
         twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings = self.settings

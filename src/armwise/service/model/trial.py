@@ -1,4 +1,4 @@
-"""Tries a model before it is journaled: the journal is for good, and so would be a model that cannot decide or learn.
+"""Try a model before it is journaled, because the journal would keep one that cannot decide or learn.
 
 A model from outside must moreover be like the application's own: the same agent with the same arguments (``epsilon``
 apart, which is a setting), the same features, arms and rewards, and everything it has learnt of the same kind.
@@ -27,7 +27,7 @@ NEW, ROUNDS = 4, 7  # requests invented: so many are new, and those after them t
 
 
 def rehearse(model: Model, k: int = 0) -> None:
-    """Decide, journal and learn an invented request, the k-th, as the service will; the model is changed by it.
+    """Decide and learn an invented request, the k-th, as the service will; this changes the model.
 
     Compiles what the first real request would otherwise wait for.
 
@@ -57,7 +57,7 @@ def rehearse(model: Model, k: int = 0) -> None:
 
 
 def trial(model: Model) -> None:
-    """InvalidInput if a model cannot decide, learn or be stored; it stays as it is.
+    """Raise InvalidInput if a model cannot decide, learn or be stored; the model does not change.
 
     >>> model = build_model(Creation(agent={"class": "Exp3", "n_arms": 2}))
     >>> model.scaler = None
@@ -77,7 +77,7 @@ def trial(model: Model) -> None:
 
 
 def check_creation(creation: Creation) -> None:
-    """InvalidInput says what is wrong with what an application is to be made of.
+    """Raise InvalidInput if an application cannot be created from this description.
 
     >>> check_creation(Creation())
     """
@@ -88,7 +88,7 @@ def check_creation(creation: Creation) -> None:
 
 
 def exported(model: Model) -> bytes:
-    """A model by itself, without the versions beside it.
+    """A model without the versions beside it.
 
     >>> exported(build_model(Creation()))[:8]
     b'ARMWISE!'
@@ -99,7 +99,7 @@ def exported(model: Model) -> bytes:
 
 
 def check_import(data: bytes, current: Model) -> None:
-    """InvalidInput unless ``data`` holds a model that can take the place of ``current``.
+    """Raise InvalidInput unless ``data`` holds a model that can replace ``current``.
 
     >>> current = build_model(Creation(agent={"class": "UCB1", "n_arms": 2}))
     >>> check_import(saving.dumps(current), current)
@@ -130,7 +130,7 @@ def check_import(data: bytes, current: Model) -> None:
 
 
 def _others(current: Model) -> list[Model]:
-    """Models to compare with: the application's own, and a new one in its first rounds, which show what grows."""
+    """Models to compare with: the application's own, and new ones in their first rounds, which show what grows."""
     fresh = Model(current.agent.clone(0), current.encoder, current.arms, current.rewards)
     fresh.settings = current.settings
     stored = [saving.dumps(current), saving.dumps(fresh)]
@@ -142,7 +142,7 @@ def _others(current: Model) -> list[Model]:
 
 
 def _compare(value: Any, known: Sequence[Any], where: str, fixed: bool = False) -> None:
-    """ValueError unless ``value`` is of a kind with one of those ``known``; equal to them, if it is ``fixed``."""
+    """Raise ValueError unless ``value`` has the kind of a ``known`` one, or equals it where ``fixed``."""
     given = [other for other in known if other is not None]
     if (value is None and len(given) < len(known)) or (not given and not fixed):  # what None may become is not known
         return

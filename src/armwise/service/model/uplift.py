@@ -32,7 +32,7 @@ BEGIN_MEAN = 5.0  # the same of a mean: rare clicks have little variance
 
 
 def boundary(variance: Floats | float, scale: float, delta: float, begin: float = BEGIN) -> Floats:
-    """What a sum of deviations, each above -scale, stays below at all times, but for a chance of ``delta``.
+    """A bound on a sum of deviations, each above -scale, at all times, with probability 1 - ``delta``.
 
     >>> round(float(boundary(100.0, 1.0, 0.025)), 1)
     42.2

@@ -1,4 +1,4 @@
-"""Named versions of an application's model: one leads, the others are asked beside it or make a share of decisions.
+"""Named versions of a model: one leads, the others run in shadow or make a share of the decisions.
 
 Every version learns from all decisions, whoever made them. A decision is drawn from the whole mixture, the sum of each
 version's share times its own distribution, and that is the probability which is journaled: the log stays as usable as
@@ -37,7 +37,7 @@ _OURS = re.compile(r"v\d+")  # what is not named is called after the event that 
 
 
 def role(name: str) -> str:
-    """A version's name, where it was given one: events are counted by each journal for itself.
+    """A version's name across databases, if it has one; event numbers differ between journals.
 
     >>> role("bold"), role("v17")
     ('bold', '')
@@ -46,7 +46,7 @@ def role(name: str) -> str:
 
 
 def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
-    """The names of the versions beside one that leads (and its own), by what they are called in every database.
+    """The names of the leading version and those beside it, by the name they have in every database.
 
     Those that were not named are told apart by their order, which is the same everywhere.
 
@@ -90,7 +90,7 @@ class Challenger(saving.Saved):
         return twin
 
     def follow(self, row: Row, decision: Decision | None, leader: str) -> None:
-        """Fold an event in that the leading version has taken in; ``decision`` is the one that it is about.
+        """Fold in an event after the leading version; ``decision`` is the one that it is about.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
@@ -123,7 +123,7 @@ class Challenger(saving.Saved):
                 self.model.apply_outcomes([DecisionOutcome(event, self._own(decision))])
 
     def count_foreign_decision(self, seq: int, decision: Decision) -> None:
-        """Count a decision that another process journaled, while it is under way.
+        """Count a decision of another process while it is in flight.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
@@ -136,7 +136,7 @@ class Challenger(saving.Saved):
                 underway.meet(seq, *self.model.sight.recall_choice(self._own(decision), None, name))
 
     def _own(self, decision: Decision) -> Decision:
-        """A decision as this version learns it: notes are their maker's; what it cannot revise it learns when known."""
+        """A decision as this version learns it: without another's note, provisional only if it can revise."""
         note = decision.note if decision.drawn_by == self.model.name else None
         waits = decision.learn == PROVISIONAL and not can_revise(self.model.agent)
         if note is decision.note and not waits:
@@ -145,7 +145,7 @@ class Challenger(saving.Saved):
 
 
 def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model:
-    """What an event of kind ``version`` comes to: the model that leads then. What cannot be is left out."""
+    """Apply an event of kind ``version``; return the model that leads afterwards. An impossible change is skipped."""
     event = row.event
     assert isinstance(event, Version)
     leader.roster, there = row.seq, leader.versions.get(event.name)
@@ -176,7 +176,7 @@ def _promote(leader: Model, name: str) -> Model:
 
 
 def inherit(model: Model, before: Model) -> None:
-    """A model that takes another's place as the leading version has its versions beside it.
+    """Give the model that replaces the leading version the versions beside it.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model

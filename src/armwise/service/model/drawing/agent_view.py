@@ -1,4 +1,4 @@
-"""What an agent sees of a request, now and of one that is journaled."""
+"""The agent's view of a request, for a new one and for one in the journal."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class AgentView:
         return self.see(bytes(decision.context), stack_of(decision), offered(decision).ids, scaling)
 
     def recall_choice(self, decision: Decision, at_hand: AtHand, name: str) -> tuple[Any, Choice]:
-        """What the agent saw when a journaled decision was made, and its choice; ``name`` is the agent's as a version.
+        """The agent's view when a journaled decision was made, and its choice; ``name`` is the version's.
 
         >>> import armwise
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [0.5], 0, 0, 1, 0.0)
@@ -137,7 +137,7 @@ class AgentView:
         return seen.view, make_choice((seen.place(decision.arm), decision.p[decision.arm], note, None))
 
     def kept(self, seen: EncodedRequest, arm: int) -> EncodedRequest | None:
-        """Of what was seen of a decision, what is worth its memory until it is learnt: a row; None: nothing.
+        """The part of the view to keep in memory until the decision is learnt: the chosen row, or None.
 
         >>> import armwise
         >>> sight, arms = AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)), ArmTokens(1, read_arm(b'"a"').words)

@@ -1,4 +1,4 @@
-"""Draws arms for an agent, as many at once as ask for one."""
+"""Draw arms for an agent, for several threads at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from armwise.service.model.inside import copied, counts_choices, reseed
 
 
 class Draws:
-    """Draws from an agent's distribution; where the agent has something to note, a twin of it draws.
+    """Draws from an agent's distribution; an agent whose choices carry notes draws through a copy, its twin.
 
     >>> import armwise, numpy as np
     >>> Draws(armwise.LinUCB(dim=2)).draw(np.eye(2), None, 0.7)[:2]
@@ -32,7 +32,7 @@ class Draws:
         self.direct = agent.sees in ("features", "shared") and agent.plain_input
 
     def share(self, other: Draws) -> None:
-        """Know what another found out that draws for an agent like this one.
+        """Take over what another ``Draws`` found out about the same kind of agent.
 
         >>> import armwise
         >>> Draws(armwise.LinUCB(dim=2)).share(Draws(armwise.LinUCB(dim=2)))
@@ -40,7 +40,7 @@ class Draws:
         self._plain = other._plain
 
     def begin_again(self) -> None:
-        """The agent has learnt something, which its twin does not know.
+        """Discard the twin: the agent has learnt something since.
 
         >>> import armwise
         >>> Draws(armwise.LinUCB(dim=2)).begin_again()
@@ -79,7 +79,7 @@ class Draws:
     def _draw_counted(
         self, underway: InFlight, version: int, view: Any, positions: list[int] | None, u: float
     ) -> tuple[Floats, int, Any, Reservation]:
-        """Draw where choosing counts: every decision that is under way is counted, whichever copy drew it."""
+        """Draw for an agent that counts its choices: decisions in flight count, whichever copy drew them."""
         with underway.lock:
             try:
                 twin = underway.twin(self._agent, version)
@@ -101,7 +101,7 @@ class Draws:
     def _draw_from(
         self, twin: Agent, view: Any, positions: list[int] | None, u: float
     ) -> tuple[Floats, int, Any] | None:
-        """The twin's own draw; None if it has nothing to note: then it never has, and its distribution says all."""
+        """The twin's draw; None if the agent notes nothing, now or later: then its distribution is enough."""
         agent = self._agent
         reseed(twin, int(u * 2.0**53))
         p = twin.probabilities(view)

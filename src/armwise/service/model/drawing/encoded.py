@@ -1,4 +1,4 @@
-"""What an agent sees of a request, and what it draws from it."""
+"""Requests as agents see them, and the arms drawn from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
     drawn: bool = False  # the view has the row of the arm that was drawn, and no other
 
     def place(self, arm: int) -> int:
-        """Where in the view the arm is that was drawn, by its place among those offered.
+        """The row in the view of an arm, given its index among the offered arms.
 
         >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).place(0)
         1
@@ -60,7 +60,7 @@ _last: tuple[Decision | None, RequestTokens | None] = None, None  # a fold asks 
 
 
 def offered(decision: Decision) -> ArmColumns:
-    """The arms that a journaled decision was between.
+    """The arms on offer in a journaled decision.
 
     >>> import msgspec
     >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids

@@ -1,4 +1,4 @@
-"""Decisions under way: drawn, and not known yet to the published model that the next one is drawn from."""
+"""Decisions in flight: drawn, but not yet part of the published model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armwise.service.model.inside import copied
 
 
 class Reservation:
-    """A choice that was drawn; it counts for as long as whoever may journal it holds this, and from then on for good.
+    """A drawn choice that counts against a budget: while this object is held, and for good once it is journaled.
 
     >>> Reservation(InFlight(), 0, None, Choice(0, 1.0)).choice.arm
     0
@@ -28,7 +28,7 @@ class Reservation:
         self.beside: Sequence[Reservation] = ()  # the same decision as other versions of the model count it
 
     def instead(self, choice: Choice) -> None:
-        """Another arm was drawn than this model's own: versions are drawn from together.
+        """Count another arm than the one drawn here: versions are drawn from together.
 
         >>> held = InFlight().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
         1
@@ -38,7 +38,7 @@ class Reservation:
             self._underway.begin_again()
 
     def along(self, beside: Sequence[Reservation]) -> None:
-        """Let what other versions hold of the same decision count for as long as this.
+        """Hold the reservations that other versions made for the same decision.
 
         >>> held, other = (InFlight().hold(None, Choice(0, 1.0)) for _ in range(2))
         >>> held.along([other]); len(held.beside)
@@ -48,7 +48,7 @@ class Reservation:
         self.version = min(self.version, *(each.version for each in beside))
 
     def unknown(self, seqs: Iterable[int]) -> list[int]:
-        """Those of the application's decisions, by event, that this draw has not counted: other processes made them.
+        """The application's decisions, by event, that this draw did not count because other processes made them.
 
         >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); underway.meet(4, None, Choice(0, 1.0))
@@ -61,7 +61,7 @@ class Reservation:
         return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
-        """It is durable as event ``seq``: it counts until a model that knows that event is drawn from.
+        """Record that the choice is durable as event ``seq``: it counts until a model includes that event.
 
         >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); len(underway)
@@ -72,7 +72,7 @@ class Reservation:
 
 
 class InFlight:
-    """What copies of one application's model share, where choosing changes the agent: a budget, a pace, a promise.
+    """The decisions in flight of one application, shared by all copies of its model, for agents that count choices.
 
     A published model is a moment old. Decisions that are drawn meanwhile, by whatever thread, are all drawn from one
     twin of the newest model, which counts each as it is drawn; a newer model's twin begins with those that the model
@@ -104,7 +104,7 @@ class InFlight:
         return len(self._drawn)
 
     def twin(self, agent: Agent, version: int) -> Agent:
-        """The agent that draws, with all that is under way counted; ``agent`` knows the events up to ``version``.
+        """The agent to draw from, with all decisions in flight counted; ``agent`` includes events up to ``version``.
 
         >>> import armwise
         >>> InFlight().twin(armwise.UCB1(n_arms=2), 0).n_arms
@@ -126,7 +126,7 @@ class InFlight:
         return self._twin
 
     def hold(self, view: Any, choice: Choice) -> Reservation:
-        """Keep a choice that the twin has counted.
+        """Reserve a choice that the twin has counted.
 
         >>> underway = InFlight()
         >>> held = underway.hold(None, Choice(0, 1.0)); len(underway)
@@ -139,7 +139,7 @@ class InFlight:
         return held
 
     def keep(self, seq: int, held: Reservation) -> None:
-        """Count a choice that is durable as event ``seq`` until a model that knows the event is drawn from.
+        """Count a choice that is durable as event ``seq`` until a model includes the event.
 
         >>> underway = InFlight()
         >>> underway.keep(3, underway.hold(None, Choice(0, 1.0))); len(underway)
@@ -152,7 +152,7 @@ class InFlight:
                 self._drop(held.place)
 
     def own(self) -> set[int]:
-        """The events of this process that are journaled, and that the newest model does not know.
+        """The journaled events of this process that the newest model does not include.
 
         >>> InFlight().own()
         set()
@@ -161,7 +161,7 @@ class InFlight:
             return {seq for seq, _ in self._durable}
 
     def meet(self, seq: int, view: Any, choice: Choice) -> None:
-        """Count what another process decided as event ``seq``, until a model that knows the event is drawn from.
+        """Count a decision of another process, event ``seq``, until a model includes the event.
 
         >>> underway = InFlight()
         >>> underway.meet(3, None, Choice(0, 1.0)); len(underway.met)
@@ -173,7 +173,7 @@ class InFlight:
                 self._twin = None
 
     def begin_again(self) -> None:
-        """The twin has counted what was not drawn after all.
+        """Discard the twin: it has counted a choice that came to nothing.
 
         >>> InFlight().begin_again()
         """

@@ -19,7 +19,7 @@ _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm'
 
 
 class Optimist:
-    """The compiled way for an agent that chooses by optimism alone; the scale of numbers is its model's."""
+    """The compiled path of an agent that chooses by optimism alone; the scale of numbers belongs to its model."""
 
     __slots__ = ("_encoder", "_optimism", "agent")
 
@@ -27,7 +27,7 @@ class Optimist:
         self.agent, self._optimism, self._encoder = agent, optimism, encoder
 
     def decide(self, scaler: Scaler, tokens: RequestTokens, u: float) -> Drawn:
-        """Draw an arm with ``u``; what is seen of it is the row of the arm that was drawn."""
+        """Draw an arm with ``u``; the view is the row of that arm."""
         optimism, encoder, arms = self._optimism, self._encoder, tokens.tail
         try:
             arm, p, row, scaling = decide_optimistic(
@@ -39,7 +39,7 @@ class Optimist:
         return Drawn(arm, p, None, EncodedRequest(row, None, Scaling(scaling), tokens, True))
 
     def expected(self, row: Floats) -> float:
-        """What is expected of an arm with this row, the same on every processor."""
+        """The expected reward of an arm with this row, the same on every processor."""
         return predicted(self._optimism.ridge.models, row) + float(self._optimism.ridge.centre)
 
     def register(self, scaler: Scaler, made: Sequence[tuple[RequestTokens, Floats, float]]) -> list[float]:
@@ -66,9 +66,9 @@ class Optimist:
         return expected
 
     def learn(self, row: Floats, taken: float) -> None:
-        """Learn the reward of the arm that has this row."""
+        """Learn the reward of the arm with this row."""
         teach(self.agent, row, _DRAWN, taken)
 
     def revise(self, row: Floats, by: float) -> None:
-        """Let what was learnt of the arm that had this row be more by so much."""
+        """Add a difference to the reward that was learnt of the arm with this row."""
         self._optimism.ridge.revise(row, 0, by)
