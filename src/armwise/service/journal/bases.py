@@ -1,4 +1,4 @@
-"""The models with which a replay begins, once events before them are gone.
+"""The models that a replay starts from after compaction (compaction snapshots).
 
 A large one is stored in pieces, each small enough that the commits between which it is written wait for milliseconds;
 ``bases`` then has an empty text in its place, and names them by application and event.
@@ -14,7 +14,7 @@ PIECE = 1 << 18  # bytes
 
 
 def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """A model in numbered pieces.
+    """Split a model into numbered chunks.
 
     >>> [(n, len(piece)) for n, piece in pieces(bytes(PIECE + 1))]
     [(0, 262144), (1, 1)]
@@ -24,7 +24,7 @@ def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) -> None:
-    """Store a piece, of no meaning until ``put_base`` says so.
+    """Store a chunk; it has no effect before ``put_base``.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> put_piece(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
@@ -36,7 +36,7 @@ def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) 
 
 
 def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
-    """Let an application begin with a model of which all pieces are stored; ValueError if they are not.
+    """Let a replay of an application start from a stored model; raise ValueError if a chunk is missing.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
@@ -53,7 +53,7 @@ def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
 
 
 def base_of(connection: Connection, app: str) -> bytes | None:
-    """The model with which an application begins; None if it begins with nothing.
+    """The model that a replay of an application starts from; None without one.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> base_of(SQLite(":memory:").connect(), "shop") is None
@@ -66,7 +66,7 @@ def base_of(connection: Connection, app: str) -> bytes | None:
 
 
 def unused(connection: Connection) -> list[tuple[str, int, int]]:
-    """Pieces that no application begins with.
+    """Chunks that belong to no application's starting model.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
@@ -81,7 +81,7 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
 
 
 def drop_piece(connection: Connection, app: str, seq: int, n: int) -> None:
-    """Take a piece away.
+    """Delete a chunk.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> drop_piece(SQLite(":memory:").connect(), "shop", 7, 0)

@@ -1,4 +1,4 @@
-"""Bodies of events as they are stored: arms that come again and again once, by hash, and what is large compressed.
+"""Bodies of events as stored: repeated arms once, by hash; large bodies compressed.
 
 A body is JSON; or, where it is large, JSON compressed with zlib. Before that a decision between many arms has the byte
 ``0x01`` and the hash of its arms (BLAKE2b, 16 bytes) as they were sent, one JSON array, which the table ``catalogues``
@@ -21,7 +21,7 @@ _arms = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def together(arms: Sequence[msgspec.Raw]) -> bytes:
-    """Arms as one text, of which the hash is made.
+    """Arms as one text, for hashing.
 
     >>> together([msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')])
     b'["a","b"]'
@@ -30,7 +30,7 @@ def together(arms: Sequence[msgspec.Raw]) -> bytes:
 
 
 def hashed(text: bytes) -> bytes:
-    """The hash of arms.
+    """Hash arms.
 
     >>> hashed(b'["a"]').hex()
     'f53b3155b302982e196b7645b7b614b1'
@@ -39,7 +39,7 @@ def hashed(text: bytes) -> bytes:
 
 
 def pack(text: bytes, catalogue: bytes = b"") -> bytes:
-    """A body as it is stored.
+    """Encode a body for storage.
 
     >>> len(pack(b'{"p":[' + b"0.001," * 5000 + b"0.5]}")) < 200
     True
@@ -49,7 +49,7 @@ def pack(text: bytes, catalogue: bytes = b"") -> bytes:
 
 
 def catalogue_of(body: bytes) -> bytes:
-    """The hash of the arms that a stored body refers to; empty if it holds its own.
+    """The hash of the arms that a stored body refers to; empty if the body contains them.
 
     >>> catalogue_of(pack(b"{}", bytes(16))) == bytes(16), catalogue_of(b"{}")
     (True, b'')
@@ -58,7 +58,7 @@ def catalogue_of(body: bytes) -> bytes:
 
 
 def unpack(body: bytes) -> bytes:
-    """The JSON of a stored body, without the arms it refers to; ValueError if it is damaged.
+    """Decode a stored body to JSON, without the arms it refers to; raise ValueError if it is damaged.
 
     >>> unpack(pack(b"{}", bytes(16)))
     b'{}'
@@ -73,7 +73,7 @@ def unpack(body: bytes) -> bytes:
 
 
 def pack_arms(text: bytes) -> bytes:
-    """Arms as they are stored.
+    """Encode arms for storage.
 
     >>> [bytes(arm) for arm in unpack_arms(pack_arms(b'["a"]'))]
     [b'"a"']
@@ -82,7 +82,7 @@ def pack_arms(text: bytes) -> bytes:
 
 
 def unpack_arms(data: bytes) -> list[msgspec.Raw]:
-    """The arms, as they were sent; ValueError if they are damaged.
+    """Decode stored arms; raise ValueError if they are damaged.
 
     >>> unpack_arms(b"")
     Traceback (most recent call last):

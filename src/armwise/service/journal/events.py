@@ -1,4 +1,4 @@
-"""The words of the journal: every event is one of a few typed structs; the column ``kind`` is the union's tag.
+"""The events of the journal: typed structs; the column ``kind`` is the tag of the union.
 
 An event is one row: a number (``seq``), a time in milliseconds, the application, a kind, an id and a JSON body.
 
@@ -48,7 +48,7 @@ DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB"
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What may change while an application lives; every change is journaled.
+    """The settings of an application; every change is journaled.
 
     >>> Settings().window
     600.0
@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise InvalidInput(f"drift must be {', '.join(DRIFT[:-1])} or {DRIFT[-1]}, got {self.drift!r}")
 
     def changed(self, change: Change) -> Settings:
-        """These settings with a change in force.
+        """These settings after a change.
 
         >>> Settings().changed(Change(window=5.0)).window
         5.0
@@ -87,7 +87,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def public(self) -> dict[str, Any]:
-        """What an API tells of them.
+        """The settings as an API shows them.
 
         >>> sorted(Settings().public)
         ['apprentice', 'default', 'drift', 'learn', 'max_pairs', 'policies', 'rule', 'window']
@@ -101,7 +101,7 @@ CONFIG = "config"  # the id of a change that a configuration made, not a request
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings that change, and ``epsilon`` of an agent that has one; the others stay as they are.
+    """Changed settings, and ``epsilon`` of an agent that has one; the others stay.
 
     >>> msgspec.json.encode(Change(rule=SUM))
     b'{"rule":"sum"}'
@@ -122,7 +122,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Creation(msgspec.Struct, forbid_unknown_fields=True):
-    """What an application is made of; ``model.build.build_model`` makes it.
+    """The description of a new application, for ``model.build.build_model``.
 
     >>> Creation().features
     {}
@@ -137,7 +137,7 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     train: bool = True  # on what the journal has of the application, before it takes over
 
     def since(self, before: Creation) -> Creation | Change | None:
-        """What has to be journaled where the application was made of something else: settings leave the model as it is.
+        """The event for a changed description: new settings keep the model, anything else replaces it.
 
         >>> Creation(settings=Settings(window=60.0)).since(Creation()).window
         60.0
@@ -152,7 +152,7 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Import(msgspec.Struct):
-    """A model from outside.
+    """An imported model.
 
     >>> Import.of(b"bytes").data
     b'bytes'
@@ -180,7 +180,7 @@ class Import(msgspec.Struct):
 
 
 class Share(msgspec.Struct, array_like=True, gc=False):
-    """What a version of the model had to do with a decision: ``p`` of the arms is the sum of share times its own p.
+    """A version's part in a decision: ``p`` of the arms is the sum of each share times the version's own p.
 
     >>> Share(0.1, 0.5, 2.0).weight
     2.0
@@ -193,7 +193,7 @@ class Share(msgspec.Struct, array_like=True, gc=False):
 
 
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
-    """One decision as it is journaled; ``arms`` are the offered ones first, in order, then the excluded.
+    """A decision in the journal; ``arms`` are the offered ones in order, then the excluded ones.
 
     >>> Decision(context=msgspec.Raw(b"{}"), sent=[], p=[], arm=0, version=0, window=1, default=0.0).rule
     'earliest'
@@ -221,7 +221,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
 
     @property
     def arms(self) -> list[msgspec.Raw]:
-        """Each arm; the list is not to be changed.
+        """The arms; do not change the list.
 
         >>> len(Decision(msgspec.Raw(b"{}"), msgspec.Raw(b'["a","b"]'), [], 0, 0, 1, 0.0).arms)
         2
@@ -232,7 +232,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class Reward(msgspec.Struct, omit_defaults=True):
-    """A reward as it is journaled.
+    """A reward in the journal.
 
     >>> msgspec.json.encode(Reward(value=1.0, decision=3, lesson=1.0))
     b'{"value":1.0,"decision":3,"lesson":1.0}'
@@ -272,7 +272,7 @@ class Expiry(msgspec.Struct, omit_defaults=True):
 
 
 class Version(msgspec.Struct, omit_defaults=True):
-    """What becomes of a named version of an application's model.
+    """A change of a named version of an application's model.
 
     >>> Version("bold", share=0.1).promote
     False
@@ -286,7 +286,7 @@ class Version(msgspec.Struct, omit_defaults=True):
 
 
 class Lessons(msgspec.Struct):
-    """Decisions that others made, each with its reward.
+    """Logged decisions of other systems, each with its reward, for a warm start.
 
     >>> Lessons([], []).rewards
     []
@@ -297,7 +297,7 @@ class Lessons(msgspec.Struct):
 
 
 class Erasure(msgspec.Struct):
-    """One subject's decisions are to go: those before it with a value at a key of their context.
+    """A request to erase one subject: its decisions before this event, by a value at a key of their context.
 
     >>> Erasure("user", "").key
     'user'
@@ -308,7 +308,7 @@ class Erasure(msgspec.Struct):
 
 
 class Batch(msgspec.Struct):
-    """The contents of a batch that came with an idempotency key: the same set in any order is a retry of it.
+    """The contents of a batch with an idempotency key; the same set in any order is a retry.
 
     >>> Batch("").digest
     ''
@@ -367,7 +367,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def event(self) -> Event:
-        """What happened; Damaged if it cannot be read.
+        """The event; raise Damaged if it cannot be read.
 
         >>> Row(7, 0, "shop", "reward", "e1", b"{").event
         Traceback (most recent call last):
@@ -387,7 +387,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         return self.at_hand
 
     def is_a(self, *types: type[Event]) -> bool:
-        """Whether it is an event of one of these types, which is known before its body is read.
+        """Whether the event has one of these types; does not read its body.
 
         >>> Row(7, 0, "shop", "reward", "e1", b"{").is_a(Decision, Reward)
         True
@@ -395,7 +395,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         return KINDS.get(self.kind) in types
 
     def _catalogued(self, decision: Decision) -> list[msgspec.Raw]:
-        """The arms of a decision that are stored apart, in the order in which it has them."""
+        """The arms of a decision from its catalogue, in the decision's order."""
         if self.arms is None:
             raise ValueError(f"the arms {catalogue_of(self.body).hex()} that it refers to are missing")
         if decision.order and sorted(decision.order) != list(range(len(self.arms))):
@@ -404,7 +404,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def teaches(self) -> int:
-        """The number of the decision that has to be at hand to fold this event in; 0: none.
+        """The number of the decision that this event needs when it is folded in; 0 for none.
 
         >>> Row(2, 0, "shop", "activate", "e1", b'{"decision":1,"shown":true}').teaches
         1
@@ -416,7 +416,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def lesson(self) -> tuple[int, float] | None:
-        """The decision and the reward that this event teaches, if it teaches any.
+        """The decision and reward to learn from this event, if there is one.
 
         >>> Row(2, 0, "shop", "expire", "e1", b'{"decision":1,"lesson":0.0}').lesson
         (1, 0.0)
@@ -427,7 +427,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
 
 def decided(row: Row) -> Decision:
-    """The decision in a row; ValueError if it is something else.
+    """The decision in a row; raise ValueError if it is another event.
 
     >>> decided(Row(3, 0, "shop", "create", "", b"{}"))
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The journal: an append-only table of events, with where each decision stands kept beside it.
+"""The journal: an append-only table of events, and a table with the status of each decision.
 
 Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``rules``,
 write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it, the
@@ -53,7 +53,7 @@ STATUSES = f"SELECT {STATUS} FROM decisions"
 
 
 class Base(msgspec.Struct):
-    """Where a journal begins: the last event before it, the chain there, the decisions that were open then."""
+    """The start of a compacted journal: the last event before it, the chain there, the decisions open then."""
 
     seq: int = 0
     chain: str = ""
@@ -62,7 +62,7 @@ class Base(msgspec.Struct):
 
 
 class SnapshotMark(msgspec.Struct):
-    """Up to which event the snapshots are complete: each application's newest one has all that was folded by then."""
+    """The event up to which the newest snapshots of all applications are complete."""
 
     seq: int
     chain: str  # of that event: snapshots of another journal, or of one that has lost events, do not fit
@@ -86,7 +86,7 @@ Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
 
 
 class Write(msgspec.Struct, gc=False):  # no cycle goes through it
-    """One event to append, as it is asked for. ``fresh``: the id was made here, so that no other can have it."""
+    """One event to append. ``fresh``: the id was made here, so that no other event can have it."""
 
     app: str
     id: str
@@ -107,12 +107,12 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def new(self) -> bool:
-        """Whether it is a decision with an id made here and no idempotency key: none before can be the same."""
+        """Whether this is a decision with a fresh id and no idempotency key, which cannot be a retry."""
         return self.fresh and not self.request and not self.look and type(self.event) is Decision
 
 
 class Written(msgspec.Struct, gc=False):
-    """What an append came to: the event's row; ``again`` if it was there before; the decision's status."""
+    """The result of an append: the event's row, ``again`` for a retry, the decision's status."""
 
     row: Row
     again: bool = False
@@ -125,7 +125,7 @@ More = Callable[[], Sequence[Sequence[Write]]]
 
 
 class _Hashes:
-    """Hashes of arms; those of the last ones are remembered, by the very objects that requests share."""
+    """Hashes of arms; a cache of the last ones, keyed by object identity, because requests share the objects."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[list[msgspec.Raw], bytes]] = deque(maxlen=8)
@@ -140,7 +140,7 @@ class _Hashes:
 
 @dataclass
 class _Batch:
-    """What a batch touches, read at its start and written at its end."""
+    """The rows that a batch touches: read at its start, written at its end."""
 
     time: int
     seq: int
@@ -166,7 +166,7 @@ class _Batch:
         return row
 
     def stored(self, write: Write, event: Event) -> bytes:
-        """The body of an event; arms that are stored apart are put in the order in which they were sent."""
+        """The stored body of an event; arms of a catalogue are kept in the order sent."""
         if not isinstance(event, Decision) or not (write.catalogue or _size(event) >= MANY):
             return pack(msgspec.json.encode(event))
         arms = event.arms
@@ -177,7 +177,7 @@ class _Batch:
         return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
 
     def links(self) -> list[bytes]:
-        """The chain after each row; once, when all are there."""
+        """Compute the chain after each row, once, when all rows are known."""
         chains = []
         for row, _ in self.rows:
             self.chain = link(self.chain, row)
@@ -185,7 +185,7 @@ class _Batch:
         return chains
 
     def statements(self) -> list[Statement]:
-        """What puts the rows into ``sqlite.ENTRIES``."""
+        """The statements that insert the rows into ``sqlite.ENTRIES``."""
         rows, found = list(zip(self.rows, self.links())), list[Statement]()
         for chunk in chunks(rows):
             if all(write.new for (_, write), _ in chunk):
@@ -196,7 +196,7 @@ class _Batch:
         return found
 
     def tables(self) -> dict[str, Rows]:
-        """The rows of each table, for where others append too."""
+        """The rows of each table, for a database with several writers."""
         rows = list(zip(self.rows, self.links()))
         if all(write.new for _, write in self.rows):
             return {"made": self.made_entries(rows)}
@@ -207,7 +207,7 @@ class _Batch:
         }
 
     def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[tuple[Any, ...]]:
-        """Rows of new decisions."""
+        """The rows of new decisions."""
         values = []
         for (r, _), chain in rows:
             s = self.known[r.app, r.id]
@@ -215,7 +215,7 @@ class _Batch:
         return values
 
     def entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[Any]:
-        """The values of rows of ``sqlite.ENTRIES``, one after the other."""
+        """The values of rows of ``sqlite.ENTRIES``, flat."""
         values: list[Any] = []
         for (r, write), chain in rows:
             s = self.known[r.app, r.id] if (r.app, r.id) in self.dirty else None
@@ -225,7 +225,7 @@ class _Batch:
 
 
 def _size(decision: Decision) -> int:
-    """Bytes of the arms."""
+    """The size of the arms in bytes."""
     if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
         return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
     return sum(map(len, decision.sent))
@@ -360,7 +360,7 @@ class Journal:
         return outcomes
 
     def _look_around(self, batch: _Batch, counted: dict[str, list[Write]], found: Sequence[Sequence[Any]]) -> None:
-        """What other processes decided since the decisions of this batch were drawn; these are then drawn again.
+        """Read what other processes decided since this batch was drawn, and draw the affected decisions again.
 
         Nobody appends meanwhile, so each decision of an application that counts them knows of all before it.
         """
@@ -374,7 +374,7 @@ class Journal:
                     batch.made.pop(id(write), None)
 
     def _draw_again(self, batch: _Batch, write: Write) -> None:
-        """Draw a decision again that did not know of others, unless it was made before."""
+        """Draw a decision again that did not count others, unless it is a retry."""
         there = (write.app, write.request) in batch.requests or (write.app, write.id) in batch.known
         if write.again is not None and write.app in batch.strange and not there:
             write.event, write.stack, write.seen, write.held = write.again(batch.strange[write.app])
@@ -382,7 +382,7 @@ class Journal:
     def _here(
         self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, spread: bytes | None
     ) -> tuple[int, int, int, bytes]:
-        """The time, and the number, time and chain of the last event of a database that others share."""
+        """The time, and the number, time and chain of the last event of a shared database."""
         self._spread = int(bytes(spread)) if spread is not None else 0
         if bytes(base) != self._base[0]:  # it is long where many decisions were open
             self._base = bytes(base), msgspec.json.decode(base, type=Base)
@@ -392,7 +392,7 @@ class Journal:
         return int(now), seq, time or 0, bytes(chain)
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
-        """Store arms, as ``bodies.together`` has them, for decisions to refer to; their hash."""
+        """Store a catalogue in the form of ``bodies.together``; return its hash."""
         self.connection.execute(*_put_arms(hash := hashed(text), text, self.now(now)))
         return hash
 
@@ -401,7 +401,7 @@ class Journal:
         return f"SELECT hash FROM catalogues WHERE {where}", values
 
     def alone(self, work: Callable[[], T]) -> T:
-        """Work in one transaction, while no other process appends."""
+        """Run work in one transaction in which no other process appends."""
         try:
             self.connection.begin(self._lock)
             came = work()
@@ -412,7 +412,7 @@ class Journal:
         return came
 
     def probe(self) -> None:
-        """Try what a batch does: raises if an event cannot be appended, or nothing can be written durably.
+        """Try an append and roll it back; raise if nothing can be appended durably.
 
         The event is taken back; what is written has no meaning, and is as large as a batch may be."""
 
@@ -463,7 +463,7 @@ class Journal:
         return [self._take_one(batch, write) for write in group]
 
     def _refuse(self, batch: _Batch, write: Write, rewards: int) -> Exception | None:
-        """Raise if this write contradicts one before; say why it is refused if none came before; nothing is changed.
+        """Raise if a write contradicts an earlier one; otherwise return the reason for a refusal, if any.
 
         ``rewards`` of its decision come before it in its group.
         """
@@ -488,7 +488,7 @@ class Journal:
         return None
 
     def _limit_late(self, batch: _Batch, write: Write, rewards: int) -> None:
-        """Late rewards change no status, which counts the others: they are counted where they are kept."""
+        """Limit late rewards, which the status does not count, by counting their rows."""
         sql = "SELECT count(*) FROM events WHERE kind = 'reward' AND app = ? AND id = ?"
         [[kept]] = self.connection.execute(sql, (write.app, write.id))
         taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in batch.rows)
@@ -496,7 +496,7 @@ class Journal:
             raise too_many(write.id)
 
     def _take_new(self, batch: _Batch, write: Write) -> Written:
-        """``_take_one`` of a decision that nothing before it can have to do with."""
+        """As ``_take_one``, for a decision that is certainly new."""
         row = batch.append(write, write.event)
         key = write.app, write.id
         status = batch.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
@@ -533,7 +533,7 @@ class Journal:
     # ------------------------------------------------------------------ read
 
     def last(self) -> tuple[int, int, bytes]:
-        """The number, time and chain of the last event (of the base, where nothing follows it)."""
+        """The number, time and chain of the last event, or of the base."""
         rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")
         base = self.base()
         seq, chain = base.seq, bytes.fromhex(base.chain)
@@ -542,11 +542,11 @@ class Journal:
         return seq, 0 if not rows else rows[0][1], chain
 
     def now(self, default: int) -> int:
-        """Milliseconds of the storage's clock, or the default where it has none."""
+        """Milliseconds of the database's clock; the default if it has none."""
         return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
 
     def base(self) -> Base:
-        """Where the journal begins: what is before may have been compacted away."""
+        """The start of the journal; earlier events may have been compacted."""
         return msgspec.json.decode(self.meta("base"), type=Base)
 
     def meta(self, key: str) -> bytes:
@@ -582,7 +582,7 @@ class Journal:
         return rows
 
     def with_requests(self, rows: Collection[Row]) -> None:
-        """Give the rows the idempotency keys that the chain covers."""
+        """Add the idempotency keys, which the chain covers, to the rows."""
         by_seq = {row.seq: row for row in rows if row.seq > self._keyed}
         for chunk in chunks(list(by_seq)):
             where, values = self.connection.among("seq", chunk)
@@ -590,7 +590,7 @@ class Journal:
                 by_seq[seq].request = request
 
     def with_arms(self, rows: list[Row]) -> list[Row]:
-        """The rows, those whose arms are stored apart with their arms."""
+        """Add the arms of catalogues to the rows."""
         referring = [(row, hash) for row in rows if (hash := catalogue_of(row.body))]
         if referring:
             arms = self.catalogues({hash for _, hash in referring})
@@ -599,7 +599,7 @@ class Journal:
         return rows
 
     def catalogues(self, hashes: Collection[bytes]) -> dict[bytes, list[msgspec.Raw]]:
-        """Arms that are stored by their hash; those that are missing or damaged are left out."""
+        """Catalogues by hash, without those that are missing or damaged."""
         found = {hash: self._arms[hash] for hash in hashes if hash in self._arms}
         for chunk in chunks([hash for hash in hashes if hash not in found]):
             where, values = self.connection.among("hash", chunk)
@@ -611,18 +611,18 @@ class Journal:
         return found
 
     def events(self, seq: int = 0) -> Iterator[Row]:
-        """All events after ``seq``, read in pieces."""
+        """All events after ``seq``, read in chunks."""
         while rows := self.after(seq):
             yield from rows
             seq = rows[-1].seq
 
     def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
-        """Rows of a table by application and ``column``, through its index: SQLite reads the whole table for pairs."""
+        """Rows of a table by application and ``column``, one value at a time: SQLite uses no index for pairs."""
         for statement, values in self.naming(sql, column, pairs, also):
             yield from self.connection.execute(statement, values)
 
     def naming(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Statement]:
-        """The statements that ``named`` executes."""
+        """The statements of ``named``."""
         by_app: dict[str, list[str]] = {}
         for app, value in pairs:
             by_app.setdefault(app, []).append(value)
@@ -632,11 +632,11 @@ class Journal:
                 yield f"{sql} WHERE {also}app = ? AND {where}", (app, *values)
 
     def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
-        """Where decisions stand, by application and id."""
+        """The status of decisions, by application and id."""
         return [as_status(raw) for raw in self.named(STATUSES, "id", ids)]
 
     def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
-        """Every reward that decisions were given, late ones too, in order, by application and id."""
+        """All rewards of decisions in order, including late ones, by application and id."""
         found: dict[tuple[str, str], list[Row]] = {}
         sql = "SELECT seq, time, app, kind, id, body FROM events"
         for raw in sorted(self.named(sql, "id", ids, "kind = 'reward' AND ")):
@@ -650,7 +650,7 @@ class Journal:
         return [as_status(raw) for raw in self.connection.execute(sql, values)]
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
-        """What its configuration last made an application of, and the event that said so.
+        """The description that the configuration last gave an application, and its event.
 
         A model begun anew by request, and settings changed by request, have other ids."""
         sql = (
@@ -667,7 +667,7 @@ class Journal:
         return seq, found
 
     def made_by_request(self) -> dict[str, Creation]:
-        """The applications that were made by request, and what of."""
+        """The applications that were created by request, with their descriptions."""
         found = {}
         for (app,) in self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'"):
             with contextlib.suppress(Damaged):  # folding its events says so
@@ -676,18 +676,18 @@ class Journal:
         return found
 
     def snapshot(self, app: str) -> tuple[int, bytes] | None:
-        """The newest snapshot of an application's model: up to which event, and its bytes."""
+        """The newest snapshot of an application's model: its last event and its bytes."""
         sql = "SELECT seq, data FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT 1"
         rows = self.connection.execute(sql, (app,))
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     def published(self) -> int | None:
-        """The event up to which the newest snapshots are said to be complete, if it is said; ``saved`` looks closer."""
+        """The recorded event up to which the newest snapshots are complete; ``saved`` verifies it."""
         [(seq,)] = self.connection.execute("SELECT max(seq) FROM snapshots WHERE app = ?", (_ALL,))
         return None if seq is None else int(seq)
 
     def saved(self) -> SnapshotMark | None:
-        """Up to where the snapshots are complete; None if there are none that fit the journal."""
+        """The event up to which the snapshots are complete; None if none fits the journal."""
         newest = self.snapshot(_ALL)
         if newest is None:
             return None
@@ -695,7 +695,7 @@ class Journal:
         return saved if self.chain(saved.seq).hex() == saved.chain else None
 
     def chain(self, seq: int) -> bytes:
-        """The chain after an event; empty if it is not there."""
+        """The chain after an event; empty if the event is missing."""
         rows = self.connection.execute("SELECT chain FROM events WHERE seq = ?", (seq,))
         base = self.base()
         return bytes.fromhex(base.chain) if base.seq == seq else bytes(rows[0][0]) if rows else b""
@@ -703,7 +703,7 @@ class Journal:
     def put_snapshots(
         self, snapshots: Sequence[tuple[str, int, bytes]], upto: int, without: Sequence[str] = (), keep: int = 2
     ) -> None:
-        """Store models that changed, each with its last event; with what is there they are complete up to ``upto``.
+        """Store changed models, each with its last event; all snapshots are then complete up to ``upto``.
 
         Applications named in ``without`` have none that is. Older ones beyond ``keep`` go."""
         saved = SnapshotMark(upto, self.chain(upto).hex(), list(without))
@@ -723,7 +723,7 @@ class Journal:
 
 
 def joins(group: Sequence[Write]) -> bool:
-    """Whether a group may join a batch for which all was read that it needs: new decisions that need nothing."""
+    """Whether a group may still join a batch that was read already: only new decisions that need no row."""
     return all(
         isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
         and write.again is None and _size(write.event) < MANY
@@ -732,7 +732,7 @@ def joins(group: Sequence[Write]) -> bool:
 
 
 def _ids(writes: Sequence[Write]) -> list[tuple[str, str]]:
-    """The decisions of which has to be known where they stand."""
+    """The decisions whose status must be loaded first."""
     return list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
 
 
@@ -746,7 +746,7 @@ def _put_arms(hash: bytes, text: bytes, now: int) -> Statement:
 
 
 def _same(row: Row, asked: Event) -> bool:
-    """Whether an event asks for what the journaled row was asked."""
+    """Whether an event repeats the request of a journaled row."""
     there = row.event
     if isinstance(there, Decision) and isinstance(asked, Decision):
         return canonical(there) == canonical(asked)
@@ -762,7 +762,7 @@ def _contents(lessons: Lessons) -> list[Any]:
 
 
 def check_group(group: Sequence[Write]) -> None:
-    """Conflict if a group has one event id, or one idempotency key, with two contents."""
+    """Raise Conflict if one event id or idempotency key occurs in a group with two contents."""
     if len(group) < 2:
         return
     first: dict[tuple[str, str], Write] = {}
@@ -774,7 +774,7 @@ def check_group(group: Sequence[Write]) -> None:
 
 
 def _content(write: Write) -> bytes:
-    """What was asked, where it has to be compared with the same of others."""
+    """The content of a request, for comparison with a retry."""
     id, event = "" if write.fresh else write.id, write.event
     if isinstance(event, Decision):
         return msgspec.json.encode([id, canonical(event)])
@@ -782,7 +782,7 @@ def _content(write: Write) -> bytes:
 
 
 def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
-    """A batch under one idempotency key, of which ``key`` makes one for each part: its record, then the writes.
+    """The writes of a batch under one idempotency key: its record, then each part under a key of its own.
 
     The key names the set of their contents. Their own keys follow the order of the contents, so that a retry in another
     order finds each."""
@@ -796,7 +796,7 @@ def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
 
 
 def canonical(decision: Decision) -> bytes:
-    """What was asked, in a form that does not depend on spacing or on the order of keys."""
+    """A request in canonical form, independent of spacing and of the order of keys."""
     if decision.asked:
         return decision.asked.encode()
     arms = [msgspec.json.decode(arm) for arm in decision.arms]
@@ -819,17 +819,17 @@ def _as_row(raw: Any) -> Row:
 
 
 def as_status(raw: Any) -> Status:
-    """Where a decision stands, from the columns of ``STATUS``."""
+    """A decision's status from the columns of ``STATUS``."""
     app, id, seq, deadline, rule, default, active, n, total, value, closed, learn = raw
     return Status(app, id, seq, deadline, rule, default, bool(active), n, total, value, bool(closed), learn)
 
 
 def marks(rows: Sequence[Any], width: int) -> str:
-    """Places for values in a statement."""
+    """Placeholders for values in a statement."""
     return ", ".join([f"({', '.join('?' * width)})"] * len(rows))
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """As many at a time as one statement takes."""
+    """Split values into chunks that one statement takes."""
     for start in range(0, len(items), _CHUNK):
         yield items[start : start + _CHUNK]

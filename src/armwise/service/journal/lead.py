@@ -16,11 +16,11 @@ LEASE = 4_000  # ms after which a leader that does not renew its lease is taken 
 
 
 class LeadSession(Protocol):
-    """A session with the database that can hold the lead; its methods raise what ``Lead`` was told of."""
+    """A database session that can hold the lead; its methods raise the errors that ``Lead`` expects."""
 
     @property
     def closed(self) -> bool:
-        """Whether it is over, as far as this side knows."""
+        """Whether the session ended, as far as this side knows."""
         ...
 
     def ping(self) -> None:
@@ -28,11 +28,11 @@ class LeadSession(Protocol):
         ...
 
     def take(self) -> int:
-        """Take the lock if nobody has it: the number of this session, or 0."""
+        """Take the lock if it is free; return the number of this session, or 0."""
         ...
 
     def renew(self, number: int, taking: bool = False) -> None:
-        """Say that the leader's session lives; only a new leader (``taking``) says so over another one's word."""
+        """Renew the lease of the leader's session; only a new leader (``taking``) overwrites another's."""
         ...
 
     def depose(self) -> None:
@@ -40,7 +40,7 @@ class LeadSession(Protocol):
         ...
 
     def unfreeze(self) -> None:
-        """End a session that has the append lock and stands still."""
+        """End a stalled session that has the append lock."""
         ...
 
     def close(self) -> None: ...
@@ -50,7 +50,7 @@ S = TypeVar("S", bound=LeadSession)
 
 
 class Lead(Generic[S]):
-    """The lead as one process has it, or wants it."""
+    """The lead from the point of view of one process."""
 
     def __init__(self, connect: Callable[[], S], errors: tuple[type[Exception], ...], system: System = SYSTEM) -> None:
         self._connect, self._errors, self._system = connect, errors, system
@@ -81,7 +81,7 @@ class Lead(Generic[S]):
         return False
 
     def _keep(self, held: S, number: int) -> None:
-        """Renew the lease from a session of its own, for as long as this process lives and leads."""
+        """Renew the lease from a separate session while this process leads."""
         own: S | None = None
         while self._held is held and not held.closed:
             try:
@@ -103,7 +103,7 @@ class Lead(Generic[S]):
         return self._held
 
     def close(self) -> None:
-        """Let another process lead."""
+        """Give up the lead."""
         if self._held is not None:
             self._held.close()
             self._held = None

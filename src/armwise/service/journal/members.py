@@ -1,4 +1,4 @@
-"""Which of several databases has a decision: by its id alone, and by which databases there were when it was made.
+"""Which of several databases holds a decision: from its id and the set of databases at that time.
 
 Every database has an identity of its own, so neither its address nor its place in a list matters. A new decision goes
 to the database whose hash of the id is the largest (rendezvous hashing): one that is added takes an equal share of new
@@ -29,7 +29,7 @@ _DECIDED = "SELECT 1 FROM events WHERE kind = 'decision' LIMIT 1"
 
 
 class Members(msgspec.Struct, frozen=True):
-    """The sets of databases that new decisions were spread over, by identity, the oldest first.
+    """The epochs of a sharded service: the set of databases in each, the oldest first.
 
     >>> two = Members(1, [("a", "b")], {"a": "host/a", "b": "host/b"})
     >>> three = two.joined({"c": "host/c"})
@@ -43,7 +43,7 @@ class Members(msgspec.Struct, frozen=True):
 
     @property
     def newest(self) -> tuple[str, ...]:
-        """The databases that new decisions go to.
+        """The databases of new decisions.
 
         >>> Members(0, [], {}).newest
         ()
@@ -51,7 +51,7 @@ class Members(msgspec.Struct, frozen=True):
         return self.sets[-1] if self.sets else ()
 
     def owner(self, key: str) -> str:
-        """The database that a new decision belongs to.
+        """The database of a new decision.
 
         >>> Members(1, [("a",)], {"a": "host/a"}).owner("e1")
         'a'
@@ -59,7 +59,7 @@ class Members(msgspec.Struct, frozen=True):
         return _largest(self.newest, key)
 
     def homes(self, key: str) -> list[str]:
-        """Where a decision may be: the database that it belongs to now, then those that it belonged to before.
+        """The databases that may hold a decision: that of the newest epoch first.
 
         >>> Members(2, [("a",), ("a", "b")], {}).homes("e1")
         ['b', 'a']
@@ -67,7 +67,7 @@ class Members(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(_largest(each, key) for each in reversed(self.sets)))
 
     def joined(self, names: dict[str, str]) -> Members:
-        """With databases that were added.
+        """A new epoch with added databases.
 
         >>> Members(1, [("a",)], {"a": "host/a"}).joined({"b": "host/b"}).sets
         [('a',), ('a', 'b')]
@@ -110,16 +110,16 @@ class Desk:
         return self.journal.connection.execute(sql, values)
 
     def members(self) -> Members | None:
-        """The sets that it knows of; None: it is alone, or new."""
+        """The epochs that this database knows; None if it is alone or new."""
         rows = self._execute("SELECT value FROM meta WHERE key = 'members'")
         return msgspec.json.decode(bytes(rows[0][0]), type=Members) if rows else None
 
     def decided(self) -> bool:
-        """Whether it has, or ever had, decisions."""
+        """Whether the database has, or ever had, decisions."""
         return bool(self._execute(_DECIDED)) or self.journal.base().seq > 0
 
     def put(self, members: Members) -> Members:
-        """Make newer sets known here, unless newer ones are; those that are known then."""
+        """Store epochs unless newer ones are stored; return the stored ones."""
 
         def work() -> Members:
             there = self.members()
@@ -133,18 +133,18 @@ class Desk:
         return self.journal.alone(work)  # no batch is under way meanwhile
 
     def share_secret(self, secret: bytes) -> None:
-        """Let the ids of a database without decisions draw as they do in the others."""
+        """Copy the secret to a database without decisions, so that ids draw the same arms everywhere."""
         if self.journal.meta("secret") != secret:
             if self.decided():
                 raise ValueError(f"{self.store} has decisions of its own: only an empty database can be added")
             self._execute("UPDATE meta SET value = ? WHERE key = 'secret'", (secret,))
 
     def attend(self, known: Iterable[str]) -> None:
-        """Say, for as long as this session lasts, which databases this process knows."""
+        """Announce the databases that this process knows, for the life of this session."""
         attend(self.journal.connection, known)
 
     def others(self, known: Iterable[str]) -> bool:
-        """Whether a process is at work here that knows other databases."""
+        """Whether another process here knows other databases."""
         sql = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = ? AND objid::bigint <> ? "
             "AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"
@@ -152,7 +152,7 @@ class Desk:
         return bool(self._execute(sql, (PRESENT, _number(known))))
 
     def processes(self) -> int:
-        """How many processes are at work here."""
+        """The number of processes that announced themselves here."""
         sql = (
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = ? AND objsubid = 2 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -165,7 +165,7 @@ class Desk:
 
 
 def attend(connection: Connection, known: Iterable[str] = ()) -> None:
-    """Say in a session which databases its process knows (none: only this one)."""
+    """Announce in a session the databases that its process knows (none: only this one)."""
     connection.execute(
         f"SELECT pg_advisory_unlock_all(), pg_advisory_lock_shared({PRESENT}, {_number(known)})"  # a number of ours
     )
@@ -176,7 +176,7 @@ def _number(known: Iterable[str]) -> int:
 
 
 def stand_alone(connection: Connection) -> None:
-    """Say that a process serves from this database alone; RuntimeError if decisions are spread over several."""
+    """Announce that a process serves this database alone; raise RuntimeError if decisions are sharded."""
     rows = connection.execute("SELECT value FROM meta WHERE key = 'members'")
     if rows:
         names = msgspec.json.decode(bytes(rows[0][0]), type=Members).names.values()
@@ -187,7 +187,7 @@ def stand_alone(connection: Connection) -> None:
 
 
 def first(desks: Collection[Desk]) -> Members:
-    """The sets of databases that know of none yet: the one that has decisions stays where they are found."""
+    """The first epoch of new databases: the one with decisions keeps them."""
     decided = [desk for desk in desks if desk.decided()]
     if len(decided) > 1:
         named = ", ".join(str(desk.store) for desk in decided)
@@ -196,7 +196,7 @@ def first(desks: Collection[Desk]) -> Members:
 
 
 def missing_of(journals: Collection[Journal]) -> str:
-    """What is wrong with a list of journals, where they are, or should be, all databases of one service; or nothing.
+    """The problem with a list of journals that should be all databases of one service; empty if none.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> missing_of([Journal(SQLite(":memory:").connect())])

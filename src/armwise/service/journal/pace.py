@@ -1,4 +1,4 @@
-"""Work that can wait, in short pieces beside work that cannot: exports, searches and training while requests come."""
+"""Background work in short pieces beside requests: exports, searches, training."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SHARE = 0.25  # of a thread's time, while requests come
 
 
 class Pace:
-    """Rests between pieces of work for as long as ``busy`` says that requests come; one for each session."""
+    """Sleeps between pieces of work while ``busy`` reports requests; one object per session."""
 
     def __init__(self, busy: Callable[[], bool], system: System = SYSTEM) -> None:
         self._busy, self._system = busy, system
         self._thread, self._since = 0, 0.0
 
     def rest(self) -> None:
-        """Call this often: after ``PIECE`` of work it sleeps, so that the work takes at most ``SHARE`` of the time."""
+        """Sleep after each ``PIECE`` of work, so that the work takes at most ``SHARE`` of the time."""
         thread, now = threading.get_ident(), self._system.thread_time()
         if thread != self._thread:  # an export is read by whichever thread is free
             self._thread, self._since = thread, now

@@ -56,7 +56,7 @@ class Postgres:
         return self._shown  # no password in a message
 
     def connect(self) -> Connection:
-        """A new session, with the tables made if they are not there."""
+        """Open a session; create missing tables."""
         connection = Session(self.url)
         if not self._made:
             connection.begin()
@@ -72,7 +72,7 @@ class Postgres:
         return connection
 
     def connect_reading(self) -> Connection:
-        """A session that writes nothing, also on a replica or for a role that may only read."""
+        """Open a read-only session, also on a replica or for a read-only role."""
         connection = Session(self.url)
         connection.read_only = True
         connection.execute("SET default_transaction_read_only = on")
@@ -130,7 +130,7 @@ class _LeadSession:
         )
 
     def unfreeze(self) -> None:
-        """To the server such a session is at work, not idle, so that no timeout of its own ends it."""
+        """End the session from here: the server regards it as active, so that no idle timeout ends it."""
         self.raw.execute(
             "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
             "WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 0 AND l.objid = %s "

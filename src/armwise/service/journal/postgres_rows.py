@@ -1,4 +1,4 @@
-"""Rows on their way to PostgreSQL: one array for each column, in its binary form, and one statement for each table.
+"""Rows for PostgreSQL: one binary array per column and one statement per table.
 
 A statement with a place for each value would be another one for every number of rows, to be planned anew, and each
 value would be looked at by itself; both takes time, and others wait for their turn meanwhile.
@@ -19,7 +19,7 @@ from armwise.service.journal.store import Rows
 
 
 class Packed(bytes):
-    """An array as PostgreSQL sends and takes it; ``element`` is the number of its elements' type, ``oid`` its own."""
+    """An array in PostgreSQL's binary format; ``element`` is the OID of its elements, ``oid`` its own."""
 
     element = oid = 0
 

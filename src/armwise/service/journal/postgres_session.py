@@ -1,4 +1,4 @@
-"""A session with PostgreSQL, and how a batch of statements travels in one round trip."""
+"""A session with PostgreSQL that sends a batch of statements in one round trip."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _numbers = itertools.count()
 
 
 def connect(url: str) -> psycopg.Connection[Any]:
-    """A session of its own, whose loss is noticed, whose commits are durable, and which speaks UTF-8."""
+    """Open a session with keepalive, durable commits and UTF-8."""
     raw = psycopg.connect(
         url, autocommit=True, connect_timeout=5, client_encoding="UTF8", **_KEEPALIVE  # type: ignore[arg-type]
     )  # fmt: skip
@@ -66,7 +66,7 @@ def _numbered(sql: str) -> Any:
 
 
 class Session:
-    """A session that is opened again when it was lost, but never in the middle of a transaction."""
+    """A session that reconnects after a loss, but never inside a transaction."""
 
     tail: Tail | None = None  # the server and its replicas keep its log
     read_only = False
@@ -102,7 +102,7 @@ class Session:
             self.execute(_SETTLE_IF_ANY)
 
     def tidy(self, seq: int) -> None:
-        """The server does that by itself."""
+        """Do nothing: the server does this."""
 
     def check(self) -> tuple[str, list[str]]:
         if not self.execute("SELECT 1 FROM pg_extension WHERE extname = 'amcheck'"):
@@ -222,7 +222,7 @@ class Session:
 
 
 def _collected(session: PGconn, patience: float) -> list[PGresult]:
-    """The results of all that was sent, up to the next point of synchrony: what was begun there is committed then."""
+    """Collect the results up to the next pipeline sync, at which the transaction is committed."""
     waiting = select.poll()
     found: list[PGresult] = []
     unsent, until = session.flush(), time.monotonic() + patience

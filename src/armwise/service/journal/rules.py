@@ -1,4 +1,4 @@
-"""What an event means, said once: the journal applies these rules as it appends, ``verify`` as it checks."""
+"""The state machine of a decision: the journal applies it on append, ``verify`` when it checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_REWARDS = 1000  # of one decision: more is a client that repeats itself wit
 
 
 class Status(msgspec.Struct, gc=False):  # no cycle goes through it
-    """Where a decision stands: a row beside the journal, and a pure function of it.
+    """The status of a decision: a row beside the journal, and a pure function of the journal.
 
     >>> status = Status("shop", "e1", seq=1, deadline=1000, rule=EARLIEST, default=0.0, active=True)
     >>> status.reward(value=0.7, time=500).lesson, status.reward(value=0.2, time=600).lesson
@@ -50,7 +50,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @classmethod
     def of(cls, row: Row, decision: Decision) -> Status:
-        """Where a decision stands when it is made.
+        """The status of a new decision.
 
         >>> asked = Decision(msgspec.Raw(b"{}"), [], [], 0, 0, window=5, default=0.0)
         >>> Status.of(Row(7, 1000, "shop", "decision", "e1", b"{}"), asked).deadline
@@ -63,7 +63,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def early(self) -> bool:
-        """Whether its first reward settles it; otherwise a final one does, or the close of the window.
+        """Whether the first reward settles the decision; otherwise a final one does, or the end of the window.
 
         >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).early
         False
@@ -72,7 +72,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def outcome(self) -> float:
-        """What it comes to, as far as is known: the rewards by the rule, or the default where none came.
+        """The outcome so far: the rewards combined by the rule, or the default without one.
 
         >>> Status("shop", "e1", 1, 1000, SUM, default=-1.0, active=True).outcome
         -1.0
@@ -81,7 +81,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def repeated(self) -> bool:
-        """Whether the last reward is one of which an earlier one counts instead.
+        """Whether an earlier reward counts instead of the last one.
 
         >>> Status("shop", "e1", 1, 1000, EARLIEST, 0.0, True, n=2).repeated
         True
@@ -89,7 +89,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         return self.rule == EARLIEST and self.n > 1
 
     def reward(self, value: float, time: int, cost: float | list[float] | None = None, final: bool = False) -> Reward:
-        """Take a reward in; late ones change nothing, and a final one closes the decision.
+        """Apply a reward; a late one changes nothing, a final one closes the decision.
 
         >>> Status("shop", "e1", 1, 1000, SUM, 0.0, True).reward(0.5, time=1001).late
         True
@@ -108,7 +108,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         return event
 
     def _come_to(self, value: float) -> float:
-        """What the rewards so far and one more come to."""
+        """The outcome of the rewards so far and one more."""
         if self.n == 1:
             return value
         if self.rule == SUM:
@@ -140,7 +140,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         return event
 
     def expire(self, early: bool = False) -> Expiry:
-        """The window closed: what the rewards come to is learnt, or the default, if the decision was ever shown.
+        """Close the window: the outcome or the default is learnt, if the decision was shown.
 
         >>> Status("shop", "e1", 1, 1000, EARLIEST, default=-1.0, active=True).expire().lesson
         -1.0
@@ -150,7 +150,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
 
 
 def check(event: Event, status: Status | None, id: str, time: int, rewards: int = 0) -> None:
-    """Unknown or Conflict if an event cannot happen where its decision stands, after ``rewards`` more.
+    """Raise Unknown or Conflict if the decision's status does not allow an event, after ``rewards`` more.
 
     >>> check(Reward(1.0), None, "e1", time=5)
     Traceback (most recent call last):
@@ -170,7 +170,7 @@ def check(event: Event, status: Status | None, id: str, time: int, rewards: int 
 
 
 def too_many(id: str) -> Conflict:
-    """Why a decision takes no more rewards.
+    """The reason why a decision takes no more rewards.
 
     >>> too_many("e1")
     Conflict('decision e1 has 1000 rewards already, which is the most it takes')
@@ -179,7 +179,7 @@ def too_many(id: str) -> Conflict:
 
 
 def happen(event: Event, status: Status | None, time: int) -> Event:
-    """What an event that was asked for comes to, given where its decision stands, which changes with it.
+    """Apply a requested event to the status of its decision; return the event to journal.
 
     >>> happen(Reward(1.0), Status("shop", "e1", 3, 1000, EARLIEST, 0.0, True), time=5)
     Reward(value=1.0, decision=3, late=False, lesson=1.0, cost=None, final=False)

@@ -69,7 +69,7 @@ class _SQLiteConnection:
         return f"{column} IN ({', '.join('?' * len(values))})", values
 
     def settle(self) -> None:
-        """What others can see of a file, its disk has."""
+        """Sync a file and its folder to disk."""
 
     def tidy(self, seq: int) -> None:
         if seq - self._tidied >= CHECKPOINT:
@@ -165,7 +165,7 @@ class SQLite:
 
     @classmethod
     def temporary(cls) -> SQLite:
-        """A journal in a folder of its own that goes when the store is closed (or forgotten): for trying things.
+        """A journal in a temporary folder that is deleted when the store is closed.
 
         >>> store = SQLite.temporary()
         >>> store.connect().execute("SELECT count(*) FROM events"); store.close()
@@ -210,7 +210,7 @@ class SQLite:
         return connection
 
     def connect_reading(self) -> Connection:
-        """A session that writes nothing: not to the files, and none beside them.
+        """Open a read-only session, which writes neither the files nor any beside them.
 
         A write-ahead log can only be read with an index beside it. Where that cannot be made, the files are copied.
         """
@@ -246,7 +246,7 @@ class SQLite:
         return self.path
 
     def lead(self) -> bool:
-        """Whether this process may write: one process a file, by a lock that dies with the process.
+        """Whether this process may write; a file lock, which ends with the process, admits one.
 
         >>> SQLite(":memory:").lead()
         True
@@ -277,7 +277,7 @@ class SQLite:
 
     @property
     def holder(self) -> str:
-        """The process that holds the file, as far as its lock says.
+        """The process that holds the lock.
 
         >>> SQLite(":memory:").holder
         ''
@@ -305,7 +305,7 @@ class SQLite:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
 
     def leading(self) -> None:
-        """No session of its own holds the lead here.
+        """Do nothing: the lead is a file lock, not a session.
 
         >>> SQLite(":memory:").leading()
         """

@@ -1,4 +1,4 @@
-"""Where the journal is kept: a database with a few tables, reached through one small interface."""
+"""The interface of a database that holds a journal."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ class Connection(Protocol):
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-        """A condition that a column has one of these values, and what to execute it with."""
+        """A condition that a column has one of these values, and its parameters."""
         ...
 
     def settle(self) -> None:
-        """Return when all that can be read in this session is durable, not only committed."""
+        """Wait until everything visible to this session is durable."""
         ...
 
     def tidy(self, seq: int) -> None:
-        """Do what a database wants done from time to time and no commit should wait for; ``seq`` is the last event."""
+        """Run periodic maintenance that no commit should wait for; ``seq`` is the last event."""
         ...
 
     def check(self) -> tuple[str, list[str]]:
-        """What the database can check of its own files and indexes, and what it finds wrong with them."""
+        """Run the database's own checks of files and indexes; return the problems found."""
         ...
 
     def purge(self) -> str:
@@ -82,14 +82,14 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
-        """Begin to append, alone: the answers to what is asked. ``meanwhile`` is called while they are on their way.
+        """Start an exclusive append and run queries; ``meanwhile`` is called while they are in flight.
 
         Where others append too, the lock is taken, and lasts until ``close_batch``: two round trips.
         """
         ...
 
     def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
-        """Write the rows of a batch and what else there is, and commit; returns when all is durable.
+        """Write the rows of a batch and further statements, and commit; return when all is durable.
 
         A database that others share commits, and with it releases the lock, before the disk has it; then it waits for
         the disk. What is later in the database's log is never durable before what is earlier, so whoever appends
@@ -100,10 +100,10 @@ class Connection(Protocol):
 
 
 class BatchRows(Protocol):
-    """The rows of a batch, as a database likes to have them."""
+    """The rows of a batch in the form that a database needs."""
 
     def statements(self) -> list[Statement]:
-        """Rows of ``sqlite.ENTRIES``, in as few statements as there can be."""
+        """The rows of ``sqlite.ENTRIES`` in as few statements as possible."""
         ...
 
     def tables(self) -> Mapping[str, Rows]:
@@ -112,7 +112,7 @@ class BatchRows(Protocol):
 
 
 class Database(Protocol):
-    """A database that can be connected to, several times over.
+    """A database that opens sessions.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> SQLite(":memory:").shared

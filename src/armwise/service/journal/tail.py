@@ -1,4 +1,4 @@
-"""What was acknowledged last, in a small file beside the journal, by which a log that lost its tail is found.
+"""The last acknowledged event, in a small file beside the journal, to detect a truncated journal.
 
 A log cut short looks to SQLite like one that ended there, and what is left is consistent. So after every commit, and
 before anyone is answered, the number and the chain of its last event are written to ``journal.db.last``, in memory that
@@ -43,7 +43,7 @@ class Tail:
         self._synced = b""
 
     def note(self, seq: int, chain: bytes) -> None:
-        """Say that everything up to an event is acknowledged from now on."""
+        """Record that everything up to an event is acknowledged."""
         if self._map is None:
             try:
                 self._map = self._open()
@@ -56,7 +56,7 @@ class Tail:
         self._map[start : start + _RECORD.size] = _RECORD.pack(seq, chain, _check(seq, chain))
 
     def read(self) -> tuple[int, bytes] | None:
-        """The last event that was acknowledged, and the chain there; None if nothing says so.
+        """The last acknowledged event and the chain there; None without a record.
 
         >>> Tail("/no/such/journal.db").read() is None
         True
@@ -69,7 +69,7 @@ class Tail:
         return max(((seq, chain) for seq, chain, check in found if check == _check(seq, chain)), default=None)
 
     def sync(self) -> None:
-        """Let the disk have it, if it changed."""
+        """Sync the file to disk if it changed."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -94,7 +94,7 @@ class Tail:
             os.unlink(self.path)
 
     def losses(self) -> list[str]:
-        """What was found missing when a service started, and nobody has dealt with yet.
+        """The losses found at earlier starts that nobody has dealt with.
 
         >>> Tail("/no/such/journal.db").losses()
         []
@@ -105,7 +105,7 @@ class Tail:
             return []
 
     def close(self) -> None:
-        """Let the file go; what it says stays.
+        """Close the file.
 
         >>> Tail("/no/such/journal.db").close()
         """
@@ -128,7 +128,7 @@ def _check(seq: int, chain: bytes) -> bytes:
 
 
 def missing(journal: Journal, acknowledged: tuple[int, bytes] | None) -> str:
-    """What a journal lacks of what was acknowledged; empty if nothing.
+    """The acknowledged events that a journal lacks; empty if none.
 
     >>> from armwise.service.journal.journal import Journal
     >>> from armwise.service.journal.sqlite import SQLite

@@ -1,4 +1,4 @@
-"""Compacts a journal: what is settled and old, or was deleted, goes; what it taught stays."""
+"""Compact a journal: drop settled old events and deleted ones; keep what they taught."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def compact(journal: Journal, before: int) -> int:
 
 
 def _drop_catalogues(journal: Journal, before: int, named: set[bytes]) -> None:
-    """Drop arms that no decision refers to, and that are old or name an erased subject."""
+    """Drop catalogues that no decision refers to and that are old or name an erased subject."""
     execute = journal.connection.execute
     unused = {bytes(hash) for (hash,) in execute("SELECT hash FROM catalogues WHERE time < ?", (before,))} | named
     if unused:
@@ -124,7 +124,7 @@ def _drop_catalogues(journal: Journal, before: int, named: set[bytes]) -> None:
 
 
 def _begun(journal: Journal, base: Base) -> Statuses:
-    """The statuses of a sound journal with which it begins."""
+    """The statuses at the start of a sound journal."""
     statuses: Statuses = {}
     was_open = {(s.app, s.id): s for s in base.open}
     for row, _ in chained(journal, 0, until=base.seq):

@@ -1,4 +1,4 @@
-"""What the newest decisions of an application earn, by age and never by outcome: for the page, metrics and versions.
+"""What the newest decisions earn, in cohorts by age, never by outcome: for the page, metrics and versions.
 
 Every number rests on a cohort: all decisions at least as old as a horizon, clicked or not, with what came within it
 (``offline.logs.cohorts``). Beside it stands the mean cumulative reward by age (Nelson 1995), estimated from decisions
@@ -80,7 +80,7 @@ class Delays(NamedTuple):
 
 
 class Judgement:
-    """What the decisions that are remembered say at one time."""
+    """What the remembered decisions show at one time."""
 
     def __init__(self, earnings: Earnings, now: int, ends: list[float], horizon: float | None) -> None:
         table = earnings.table()
@@ -102,7 +102,7 @@ class Judgement:
         self.ends = [low, high]
 
     def _judge(self, which: np.ndarray) -> tuple[Cohort, np.ndarray, Floats]:
-        """Of these decisions, those that are judged, and what each earned."""
+        """Select the judged decisions, and what each earned."""
         some, age = self._all[which], self._age[which]
         known = self._closed[which] | (some["rewarded"] & some["earliest"])
         chosen = cohort(age, self._window[which], known, some["promised"], self._horizon)
@@ -115,17 +115,17 @@ class Judgement:
 
     @property
     def n(self) -> int:
-        """How many decisions are judged."""
+        """The number of judged decisions."""
         return len(self.values)
 
     @property
     def silent(self) -> int:
-        """Of how many decisions no outcome came, though it was promised and their window is over."""
+        """The number of decisions whose promised outcome did not come within their window."""
         return int((self._all["promised"] & (self._age > self._window) & ~self._all["rewarded"]).sum())
 
     @property
     def late(self) -> tuple[int, float]:
-        """How many judged decisions were rewarded after their window, and what that adds per decision."""
+        """The number of judged decisions rewarded after their window, and what these rewards add per decision."""
         if self.cohort.horizon < WHOLE or not self.n:
             return 0, 0.0
         late = [each for k, each in self._records.items() if self.cohort.rows[k] and each.late]
@@ -145,7 +145,7 @@ class Judgement:
         return len(newest), float(newest.mean()) if len(newest) else None
 
     def at_random(self) -> Weights:
-        """The policy that plays every arm alike."""
+        """The uniform policy."""
         share = 1.0 / self._judged["n_arms"]
         return Weights(share / self._judged["p"], share / self._judged["least"], self._judged["drawable"] * share)
 
@@ -157,7 +157,7 @@ class Judgement:
         return Weights(self._judged["first"] / self._judged["p"], most, offered.astype(np.float64))
 
     def over(self, other: Weights) -> Interval:
-        """What the live policy earns more than another."""
+        """The uplift of the live policy over another."""
         if not self.n:
             width = self.ends[1] - self.ends[0]
             return Interval(None, -width, width, 0)
@@ -165,7 +165,7 @@ class Judgement:
         return Interval(*uplift_interval(live, other, self.values, *self.ends), self.n)
 
     def version(self, name: str, leader: str, since: int) -> tuple[Interval, int, Cohort]:
-        """How much more a version earns than the one that leads, and the judged decisions that it has no answer to.
+        """The uplift of a version over the leading one, and the judged decisions without its answer.
 
         Judged are the decisions since it began, as old as *they* allow: a young version has no number otherwise."""
         asked = np.array([k for k in self._among if self._all["seq"][k] > since], np.int64)
@@ -204,7 +204,7 @@ class Judgement:
         return rows
 
     def _steps(self) -> tuple[np.ndarray, Floats, Floats]:
-        """By how much the worth of which decision changed at which age, within its window; by age."""
+        """The changes of each decision's value within its window, sorted by age."""
         found = [(came, k, step) for k, record in self._records.items() for came, step in _steps(record)]
         table = np.array(sorted(found)).reshape(-1, 3)
         return table[:, 1].astype(np.int64), table[:, 0], table[:, 2]
@@ -309,11 +309,11 @@ class Earnings:
         return self._table[: self._n]
 
     def has_rewards(self, at: int) -> bool:
-        """Whether anything came of a decision."""
+        """Whether a decision has a reward."""
         return at in self._rewards
 
     def record(self, at: int) -> Record:
-        """A decision with what came of it; its age and status are not needed."""
+        """Take in a decision with its outcome."""
         rule, rewards = self._rewards[at]
         row = self._table[at]
         status = CLOSED if row["final"] else OPEN
@@ -355,7 +355,7 @@ class Earnings:
             self.among[at] = decision.among
 
     def _make_room(self) -> None:
-        """Twice the rows, or, where there are enough, the newest half of them."""
+        """Double the table, or drop the older half at its largest size."""
         if self._n < 2 * MAX_DECISIONS:
             self._table = np.concatenate([self._table, np.zeros(len(self._table), _TABLE)])
             return

@@ -1,4 +1,4 @@
-"""The journal as a log: every decision with what it earned, for ``armwise evaluate`` and for other tools."""
+"""Export the journal as a log: every decision with its outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROWS = 500  # that are read at a time, where they are short
 
 
 class Outcome(msgspec.Struct, repr_omit_defaults=True):
-    """One reward that a decision was given; a late one was kept and not learnt.
+    """One reward of a decision; a late one was kept but not learnt.
 
     >>> Outcome(0.5, 1000, late=True).value
     0.5
@@ -73,7 +73,7 @@ class Entry(NamedTuple):
 
     @property
     def record(self) -> Record:
-        """What a judge needs of it."""
+        """The fields that a judge needs."""
         status = self.status
         rewards = [((each.time - self.row.time) / 1000.0, each.value) for each in self.outcomes]
         age, window = (self.now - self.row.time) / 1000.0, self.decision.window / 1000.0
@@ -121,7 +121,7 @@ def _pages(journal: Journal, app: str, after: int) -> Iterator[tuple[list[Row], 
 
 
 def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
-    """What the rewards in the journal say.
+    """The outcomes of journaled rewards.
 
     >>> outcomes([Row(2, 1000, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}')])
     [Outcome(value=0.5, time=1000, late=True)]
@@ -135,7 +135,7 @@ def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
 
 
 def as_json(entry: Entry) -> bytes:
-    """One line of the plain format: everything, with names.
+    """One line of the plain format, with all fields named.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
     >>> status = Status("shop", "e1", 1, 5, "sum", 0.0, True)
@@ -167,7 +167,7 @@ def played(decision: Decision) -> str:
 
 
 def as_dsjson(entry: Entry) -> bytes:
-    """One line of VW's format: labels first, since readers ignore those that come after ``c``.
+    """One line of VW's format; labels come first, because readers ignore labels after ``c``.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
     >>> status = Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True)
@@ -214,7 +214,7 @@ def as_dsjson(entry: Entry) -> bytes:
 
 
 def pieces(journal: Journal, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
-    """The log of an application after an event, in one of ``FORMATS``, a bounded piece at a time.
+    """The log of an application after an event in one of ``FORMATS``, in bounded chunks.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> list(pieces(Journal(SQLite(":memory:").connect()), "shop"))
@@ -253,7 +253,7 @@ def pieces_of(
 
 
 def stamp(milliseconds: int) -> str:
-    """A time as JSON has it.
+    """Format a time for JSON.
 
     >>> stamp(0)
     '1970-01-01T00:00:00.000Z'

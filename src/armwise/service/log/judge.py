@@ -1,4 +1,4 @@
-"""Judges other policies on settled decisions of the journal, by inverse propensities (IPS and SNIPS)."""
+"""Evaluate other policies on decisions of the journal by inverse propensities (IPS and SNIPS)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Distribution = list[float] | str  # a policy's distribution over the arms of a r
 
 
 def followed(model: Model, rounds: Rounds) -> list[Distribution]:
-    """What a model answers in every round, which it then learns from the logged action."""
+    """A model's answer in every round, after which it learns the logged action."""
     table: list[Distribution] = []
     for _, decision, reward in rounds:
         try:
@@ -36,7 +36,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
 
 
 def missed(table: list[Distribution]) -> str:
-    """In how many rounds a policy had no answer, and why not; empty if it always had one.
+    """The number of rounds without an answer of a policy, and why; empty if there are none.
 
     >>> missed([[1.0], "it has 2 arms, got 1"])
     'it could not answer 1 of 2 decisions (it has 2 arms, got 1), which are left out'
@@ -48,7 +48,7 @@ def missed(table: list[Distribution]) -> str:
 
 
 def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
-    """Rounds as a log, with all that is known of how their arms were drawn, and a policy's answers as an array.
+    """Convert rounds to a log with its propensities, and a policy's answers to an array.
 
     >>> asked = Decision(msgspec.Raw(b"{}"), [], [1.0, 0.0], 0, 0, 1, 0.0)
     >>> log, targets = as_log([(Row(1, 1, "shop", "decision", "e1", b""), asked, 1.0)], [[0.5, 0.5]])

@@ -1,4 +1,4 @@
-"""The log as Parquet, written a row group at a time: whoever reads it need not hold it, and neither do we."""
+"""The log as Parquet, streamed one row group at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
 
 class Missing(Exception):
-    """Parquet was asked for, and what writes it is not installed.
+    """Parquet was requested, but its writer is not installed.
 
     >>> raise Missing("Parquet needs pyarrow")
     Traceback (most recent call last):
@@ -21,7 +21,7 @@ class Missing(Exception):
 
 
 def check() -> None:
-    """Say so if Parquet cannot be written here, before anything is.
+    """Raise ``Missing`` if Parquet cannot be written here.
 
     >>> check()
     """
@@ -32,7 +32,7 @@ def check() -> None:
 
 
 class _Sink:
-    """Where the writer writes to; what has come is taken away in pieces."""
+    """A buffer for the writer, emptied chunk by chunk."""
 
     closed = False
 
@@ -111,7 +111,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """A Parquet file in pieces: one per row group, then the end.
+    """A Parquet file in chunks: one per row group, then the footer.
 
     >>> b"".join(row_groups([]))[:4]
     b'PAR1'

@@ -1,4 +1,4 @@
-"""Retention without a stop: what is settled and old, or was deleted, goes in small batches beside the traffic.
+"""Retention beside the traffic: drop settled old events and deleted ones in small batches.
 
 First the journal is made to begin later: the models of the last snapshots become those that a replay begins with, so
 that no event before them is needed for learning any more. Then decisions go, whole, with all that happened to them, at
@@ -41,11 +41,11 @@ Key = tuple[str, str]
 
 
 class _Later(Exception):
-    """A model was made anew since the last snapshot: what it is trained on must stay until it is stored."""
+    """A model was restarted since the last snapshot: its training data must stay until it is stored."""
 
 
 class _Turn(NamedTuple):
-    """What is to go in one turn."""
+    """The events to drop in one turn."""
 
     before: int  # milliseconds
     deleted: dict[str, int]  # the event up to which each application's log was deleted
@@ -67,7 +67,7 @@ class Erased(msgspec.Struct):
 
 
 def merge(parts: Sequence[Erased]) -> Erased:
-    """The answer for several databases."""
+    """Combine the answers of several databases."""
     counts = [part.deleted for part in parts if part.deleted is not None]
     return Erased(
         max(part.erasure for part in parts),
@@ -103,7 +103,7 @@ class Retention:
         self._thread = self._system.start(self._run, "armwise-retention")
 
     def stop(self) -> None:
-        """End, between two batches."""
+        """Stop between two batches."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
@@ -120,7 +120,7 @@ class Retention:
                 log.exception("old decisions could not be dropped; trying again later")
 
     def _pending(self) -> bool:
-        """Whether an erasure was journaled that is not done; another process may have taken it."""
+        """Whether a journaled erasure is not done; another process may have taken it."""
         if not self._engine.leader:
             return False
         with self._engine.reading as journal:
@@ -146,7 +146,7 @@ class Retention:
             return self._answers.pop(seq)
 
     def _erase_pending(self, seq: int) -> None:
-        """Do all erasures that are not done, and note their answers."""
+        """Run all pending erasures and record their answers."""
         journal = self._engine.open_journal()
         try:
             turn = self._turn(journal)
@@ -196,7 +196,7 @@ class Retention:
         )  # fmt: skip
 
     def run(self) -> int:
-        """Drop what is to go now; how many events went."""
+        """Drop what is due; return the number of events dropped."""
         with self._running:
             if not self._engine.leader:
                 return 0
@@ -211,7 +211,7 @@ class Retention:
                 journal.connection.close()
 
     def _go(self, journal: Journal, turn: _Turn, tries: int = 1) -> int:
-        """Drop what a turn found; how many events went."""
+        """Drop what a turn found; return the number of events dropped."""
         self._close(journal, turn.search)
         for _ in range(tries):
             try:
@@ -223,13 +223,13 @@ class Retention:
         return 0
 
     def _close(self, journal: Journal, found: Search) -> None:
-        """Close the windows of decisions that are to be erased: no reward can reach them any more."""
+        """Close the windows of decisions to be erased, so that no reward can reach them."""
         for group in closings(journal, found):
             with contextlib.suppress(Conflict, Unknown):  # closed meanwhile, or gone
                 self._engine.writer.write(group)
 
     def _turn(self, journal: Journal) -> _Turn | None:
-        """What is to go; None if nothing can be."""
+        """Find the events to drop; None if there are none."""
         before = round(self._engine.now() - self.days * 86_400_000) if self.days else 0
         deleted = {app: model.settings.forgotten for app, model in self._engine.models.items()}
         subjects = Subjects(journal)
@@ -251,7 +251,7 @@ class Retention:
         return _Turn(before, deleted, subjects, search, erased)
 
     def _advance(self, journal: Journal) -> None:
-        """Let the journal begin where the snapshots are complete."""
+        """Move the start of the journal to where the snapshots are complete."""
         journal.connection.begin_reading()  # snapshots as they belong together
         try:
             saved, old = journal.saved(), journal.base()
@@ -288,7 +288,7 @@ class Retention:
             self._write(functools.partial(_put, at=gone, piece=None))
 
     def _begun(self, journal: Journal, old: Base, seq: int) -> Base:
-        """The journal's beginning, at a later event."""
+        """The new start of the journal at a later event."""
         total = int(old.retained.removeprefix("sum:"), 16) if old.retained.startswith("sum:") else -1
         if total < 0:  # as ``compact`` leaves it, or none yet
             total = sum(weight(row) for row, _ in chained(journal, 0, until=old.seq))
@@ -401,7 +401,7 @@ class Retention:
 
 
 def _put(writing: Journal, at: tuple[str, int, int], piece: bytes | None) -> None:
-    """Store a piece of a model, or take it away."""
+    """Store or delete a chunk of a model."""
     if piece is None:
         bases.drop_piece(writing.connection, *at)
     else:
@@ -446,7 +446,7 @@ def _drop_some(writing: Journal, chunk: dict[Key, list[int]], later: set[Key]) -
 
 
 def _note_done(writing: Journal, seq: int) -> None:
-    """Erasures up to this one are done."""
+    """Record that erasures up to this one are done."""
     sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
     writing.connection.execute(sql, (ERASED, str(seq).encode()))
 

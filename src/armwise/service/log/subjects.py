@@ -1,4 +1,4 @@
-"""Whose decisions they are: found by a value at a key of their contexts and arms, so that one subject's can be deleted.
+"""Find a subject's decisions by a value at a key of their contexts and arms, for erasure.
 
 Values are compared as an operator means them: 7, 7.0 and "7" are one. A key is names joined by dots, each of which may
 be part of a literal key with dots; a list stands for each of its members.
@@ -24,7 +24,7 @@ _number = msgspec.json.Decoder(int | float)
 
 
 class Subject(NamedTuple):
-    """A decision, or lessons of others, that name a subject."""
+    """A decision or warm-start record that names a subject."""
 
     app: str
     id: str
@@ -32,7 +32,7 @@ class Subject(NamedTuple):
 
 
 class Search(msgspec.Struct):
-    """What was looked into, and what names a subject, by the number of its erasure."""
+    """The result of a search: what was searched, and what names each subject."""
 
     decisions: int = 0
     lessons: int = 0
@@ -43,7 +43,7 @@ class Search(msgspec.Struct):
 
 
 def erasure(secret: bytes, key: str, value: Any) -> Erasure:
-    """What is journaled when a subject's decisions are to go.
+    """The event that requests an erasure.
 
     >>> erasure(b"secret", "user", 7) == erasure(b"secret", "user", 7.0) == erasure(b"secret", "user", "7")
     True
@@ -71,7 +71,7 @@ def _text(value: Any) -> bytes:
 
 
 def values_at(document: Any, path: Sequence[str]) -> Iterator[Any]:
-    """The values at a key; a list is looked into, and so are its members.
+    """The values at a key, also inside lists and their members.
 
     >>> list(values_at([{"user": {"id": 7}}, {"user.id": [8, 9]}], ["user", "id"]))
     [7, [8, 9], 8, 9]
@@ -90,7 +90,7 @@ def values_at(document: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 class Subjects:
-    """The erasures of a journal that are not known to be done.
+    """The pending erasures of a journal.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> Subjects(Journal(SQLite(":memory:").connect())).erasures
@@ -115,7 +115,7 @@ class Subjects:
         return sorted(seq for mine in self.erasures.values() for seq in mine)
 
     def concerns(self, app: str, kind: str, seq: int) -> bool:
-        """Whether an event has to be looked into."""
+        """Whether an event must be searched."""
         return KINDS.get(kind) in (Decision, Lessons) and app in self.erasures and seq < max(self.erasures[app])
 
     def erased(self, row: Row) -> set[int]:
@@ -149,7 +149,7 @@ class Subjects:
         }
 
     def search(self, journal: Journal) -> Search:
-        """Look into every decision, lesson and catalogue for the subjects."""
+        """Search every decision, warm-start record and catalogue for the subjects."""
         found = Search()
         if not self.erasures:
             return found
@@ -181,7 +181,7 @@ class Subjects:
 
 
 def _documents(arms: Sequence[msgspec.Raw]) -> list[Any]:
-    """What is looked into of arms: each as a whole, and its features by themselves."""
+    """The searched parts of arms: each arm as a whole, and its features."""
     found: list[Any] = []
     for arm in arms:
         sent = msgspec.json.decode(arm)
@@ -191,7 +191,7 @@ def _documents(arms: Sequence[msgspec.Raw]) -> list[Any]:
 
 
 def closings(journal: Journal, found: Search) -> list[list[Write]]:
-    """What closes the windows of decisions that are to go, so that they need not wait for rewards."""
+    """The events that close the windows of decisions to be erased."""
     keys = [(each.app, each.id) for mine in found.found.values() for each in mine]
     groups = []
     for chunk in chunks(list(dict.fromkeys(keys))):

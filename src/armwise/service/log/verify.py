@@ -1,4 +1,4 @@
-"""Checks a journal from its first event to its last.
+"""Check a journal from its first event to its last.
 
 What is checked is named in the report (``checked``). What is not: bytes that mean nothing (free pages, the unused part
 of a page), and which of two journals that are both sound is the right one.
@@ -29,7 +29,7 @@ from armwise.service.model.model import Model
 
 
 class Report(msgspec.Struct):
-    """What was found: counts, and every problem (the first hundred).
+    """The findings: counts, and the first hundred problems.
 
     >>> Report().problems
     []
@@ -44,7 +44,7 @@ class Report(msgspec.Struct):
     problems: list[str] = msgspec.field(default_factory=list)
 
     def wrong(self, problem: str) -> None:
-        """Note a problem.
+        """Record a problem.
 
         >>> report = Report(); report.wrong("event 3 is missing"); report.problems
         ['event 3 is missing']
@@ -57,7 +57,7 @@ Statuses = dict[tuple[str, str], Status]
 
 
 def expected(statuses: Statuses, row: Row) -> Event:
-    """Fold an event into the statuses; what it must say by the rules.
+    """Apply an event to the statuses; return what the rules expect.
 
     >>> expected({}, Row(1, 0, "shop", "create", "", b"{}")).seed
     1
@@ -74,7 +74,7 @@ def expected(statuses: Statuses, row: Row) -> Event:
 
 
 def verify(journal: Journal, models: bool = True) -> Report:
-    """Check everything; with ``models`` also that every snapshot equals a replay.
+    """Check everything; with ``models``, also that every snapshot equals a replay.
 
     All is read in one transaction, so that a service may go on writing meanwhile.
 
@@ -152,7 +152,7 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
 
 
 def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes) -> Statuses:
-    """The statuses with which the journal begins: of what a compaction kept, and of what was open then."""
+    """The statuses at the start of the journal: kept by a compaction or open then."""
     statuses: Statuses = {}
     digest, total = b"", 0
     was_open = {(s.app, s.id) for s in base.open}
@@ -169,7 +169,7 @@ def _check_retained(report: Report, journal: Journal, base: Base, secret: bytes)
 
 
 class _Replay:
-    """The models, folded anew beside the checks, to be compared with every stored snapshot."""
+    """A replay of the models beside the checks, for comparison with every snapshot."""
 
     def __init__(self, report: Report, journal: Journal, base: Base) -> None:
         self._report, self._journal = report, journal
@@ -225,7 +225,7 @@ class _Replay:
 
 
 def weight(row: Row) -> int:
-    """What an event adds to the sum over those that a compaction kept.
+    """The checksum contribution of an event kept by a compaction.
 
     >>> weight(Row(1, 0, "shop", "create", "", b"{}")) > 2**100
     True
@@ -243,7 +243,7 @@ def sum_of(total: int) -> str:
 
 
 def explained(error: Exception) -> str:
-    """An error in words.
+    """Describe an error.
 
     >>> explained(KeyError("e1"))
     "there is no 'e1'"
@@ -284,7 +284,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def base_models(journal: Journal, base: Base) -> dict[str, Model]:
-    """The models with which a replay begins: none, or those of the snapshot that a compaction left.
+    """The models that a replay starts from: none, or those of the compaction's snapshot.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> base_models(Journal(SQLite(":memory:").connect()), Base())
@@ -334,7 +334,7 @@ def _check_requests(report: Report, journal: Journal) -> None:
 
 
 def _check_meta(report: Report, journal: Journal) -> None:
-    """What is stored beside the events and no event implies."""
+    """Check the metadata that no event implies."""
     stored = {key: bytes(value) for key, value in journal.connection.execute("SELECT key, value FROM meta")}
     if (probe := stored.get("probe")) is not None and hashed(probe[16:]) != probe[:16]:
         report.wrong("what was written last to probe the disk was altered")

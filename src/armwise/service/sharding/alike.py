@@ -1,4 +1,4 @@
-"""Makes the applications of one database what another's are: of one that is added, or that missed a change."""
+"""Copy the configuration of applications to a database that was added or missed a change."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _version_made(engine: Engine, app: str, name: str) -> Creation | None:
 
 
 def last_made(engine: Engine, app: str) -> Creation | None:
-    """What an application was last made of, by whomever."""
+    """The description that an application last had, by configuration or request."""
     with engine.reading as journal, contextlib.suppress(Damaged):
         seq = journal.connection.execute(_MADE, (app,))[0][0]
         event = journal.row(seq).event if seq is not None else None

@@ -1,4 +1,4 @@
-"""Writes on their way to the database that they belong to: the writer of several databases.
+"""The writer of several databases: routes each write to its database.
 
 A reward goes to the database that its decision is in; where databases were added since, those that it may be in are
 asked in turn. A decision whose id (or idempotency key) came from outside is first looked for where it belonged before.
@@ -43,7 +43,7 @@ def asked_by(request: str) -> str:
 
 
 class RoutedWriter:
-    """Takes groups of writes like a ``Writer``, and gives each to the writer of the database that it belongs to."""
+    """Takes groups of writes like a ``Writer`` and forwards each to its database."""
 
     def __init__(self, shards: ShardedEngine) -> None:
         self._shards = shards
