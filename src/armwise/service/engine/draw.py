@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
+import itertools
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens
 from armwise.service.journal.events import Decision, Share, decided
 from armwise.service.journal.journal import Write, Written
-from armwise.service.model.drawing.encoded import EncodedRequest
+from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.versions import draw_among
@@ -65,9 +68,11 @@ def drawn(
     excluded: Sequence[str],
     u: float,
     tokens: PackedTokens | None = None,
+    split: Sequence[float] = (),
 ) -> tuple[Decision, EncodedRequest, Reservation | None]:
     """Draw a decision with ``u`` in [0, 1); return it, not journaled yet, and the agent's view.
 
+    With a ``split`` the arms have these probabilities, whatever the model thinks; it learns all the same.
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
 
     >>> from armwise.features.encoding.arms import read_arms
@@ -85,6 +90,13 @@ def drawn(
     if settings.apprentice:
         [choice] = model.decide([DrawRequest(context, offered, 0.0, tokens)])  # refuses what could not be learnt
         p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
+    elif split:
+        if len(split) != len(offered.ids):
+            raise InvalidInput(f"split must have one probability for each of {len(offered.ids)} arms, got {len(split)}")
+        p, note = [float(share) for share in split], None
+        arm = min(bisect.bisect_right(list(itertools.accumulate(p)), u), len(p) - 1)
+        choice = Drawn(arm, np.array(p), note, model.see(context, offered, tokens))
+        scaling = choice.seen.scaling.journal
     else:
         if model.versions:
             choice, among, drawn_by = draw_among(model, context, offered, u, tokens)

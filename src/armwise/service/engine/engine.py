@@ -8,6 +8,7 @@ the copies. So learning never blocks deciding, and the models are a function of 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -405,12 +406,14 @@ class Engine:
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
         tokens: PackedTokens | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
+        split: Sequence[float] = (),
     ) -> Write:  # fmt: skip
         """Decide without journaling: return the write that must be durable before the answer is sent.
 
         ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
-        ``now`` the time for its id; ``catalogue`` the hash by which the arms were named. With ``keep`` its features
-        stay in memory until the learner has learnt it, which need not make them again then."""
+        ``now`` the time for its id; ``catalogue`` the hash by which the arms were named; ``split`` the arms'
+        probabilities, where not the agent sets them. With ``keep`` its features stay in memory until the learner has
+        learnt it, which need not make them again then."""
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
 
@@ -420,7 +423,7 @@ class Engine:
             model = self.model(app)
             if strange:
                 model.count_foreign_decisions(strange)
-            decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens)
+            decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens, split)
             decision.deferred, decision.by = deferred, by
             kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
             if not decision.apprentice:
@@ -483,6 +486,10 @@ class Engine:
             given = journal.rewards([(app, id)]).get((app, id), [])
             journal.connection.settle()
             return given
+
+    def pseudonym(self, value: str) -> str:
+        """A hash that stands for a value, keyed with the journal's secret: the same in every process."""
+        return hashlib.blake2b(value.encode(), digest_size=16, key=self._secret).hexdigest()
 
     def uniform(self, app: str, id: str) -> float:
         """The number in [0, 1) that an event's arm is drawn with: fixed by the journal's secret, the names alone.

@@ -18,6 +18,7 @@ from armwise.service.journal.bodies import catalogue_of, unpack_arms
 from armwise.service.journal.events import KINDS, Decision, Erasure, Expiry, Lessons, Row
 from armwise.service.journal.journal import Journal, Write, chunks
 
+DECISION = "$decision"  # the key of a decision's own id
 ERASED = "erased"  # in the table meta: the erasure up to which all are done
 _PAGE = 500  # events that are looked into at a time
 _number = msgspec.json.Decoder(int | float)
@@ -129,7 +130,7 @@ class Subjects:
         made = [event] if isinstance(event, Decision) else event.decisions if isinstance(event, Lessons) else []
         found: set[int] = set()
         for decision in made:
-            found |= self._named(row.app, [msgspec.json.decode(decision.context)])
+            found |= self._named(row.app, [msgspec.json.decode(decision.context), {DECISION: row.id}])
             if not (hash := catalogue_of(row.body)):
                 found |= self._named(row.app, _documents(decision.arms))
                 continue

@@ -1,0 +1,5 @@
+"""Experiments: sticky assignments and outcomes in the journal, and the verdict on them.
+
+It imports engine, journal, log and offline.
+Invariant: it keeps nothing of its own: arms, outcomes and settings are the journal's decisions, rewards and changes.
+"""

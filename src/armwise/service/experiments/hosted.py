@@ -1,0 +1,422 @@
+"""An experiment on an engine: units are decisions, outcomes are their rewards, one application for each metric."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from armwise.core.arguments import short
+from armwise.core.seeds import stream
+from armwise.features.encoding.arms import check_id
+from armwise.features.encoding.from_python import read_context
+from armwise.offline.experiments.metric import Metric, read_split
+from armwise.offline.experiments.verdict import ExperimentVerdict
+from armwise.service.engine.engine import Engine
+from armwise.service.errors import Conflict, Unavailable, Unknown
+from armwise.service.experiments.assignment import Assignment, OutcomeReceipt, Reason
+from armwise.service.experiments.definition import (
+    ASSIGNED,
+    KEY,
+    YEAR,
+    Definition,
+    LogLine,
+    read_forced,
+    read_mode,
+    read_ramp,
+)
+from armwise.service.experiments.outcome_reader import OutcomeReader
+from armwise.service.journal.events import (
+    ALERT,
+    ARRIVAL,
+    DEFAULT_AGENT,
+    EARLIEST,
+    MAX,
+    OFF,
+    SUM,
+    Change,
+    Creation,
+    Reward,
+    Settings,
+    decided,
+)
+from armwise.service.journal.journal import Write, Written
+from armwise.service.log.export import played
+from armwise.service.log.retain import Erased, Retention, merge
+from armwise.service.log.subjects import DECISION
+
+BATCH = 1000  # units in one commit
+REMEMBERED = 100_000  # assignments in memory
+TRIES = 5
+FIRST = 50  # units of each arm, before which an adaptive split is an equal one
+REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
+HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
+_SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
+
+
+def create(engine: Engine, name: str, definition: Definition) -> HostedExperiment:
+    """Make the experiment, or find it as it was made: ValueError if it was made of other arms or metrics."""
+    check_id("the experiment's name", name)
+    if "/" in name:
+        raise ValueError(f"name must have no '/', got {name!r}")
+    if name in engine.models or name in engine.creations:
+        found = HostedExperiment(engine, name)
+        before = found.definition
+        for what in ("arms", "metrics", "exposure"):
+            if getattr(before, what) != getattr(definition, what):
+                raise ValueError(
+                    f"{what}: experiment {name!r} was made with {getattr(before, what)}, and now come "
+                    f"{getattr(definition, what)}: give the new experiment another name"
+                )
+        return found
+    holdout = max([definition.holdout, *(each.holdout for each in definitions(engine).values())])
+    definition = msgspec.structs.replace(definition, holdout=holdout, log=(LogLine(engine.now(), "created"),))
+    made = {}
+    for metric in definition.measured:
+        app = definition.applications(name)[metric.name]
+        goal = app == name
+        extra = {KEY: msgspec.to_builtins(definition)} if goal else {KEY: {"of": name}}
+        made[app] = Creation(
+            dict(DEFAULT_AGENT), {} if goal else dict(_SMALL),
+            settings=msgspec.structs.replace(_settings(metric), extra=extra, by_request=True),
+        )  # fmt: skip
+    if definition.exposure:
+        settings = Settings(window=YEAR, extra={KEY: {"of": name}}, by_request=True, drift=OFF)
+        made[f"{name}/{ASSIGNED}"] = Creation(dict(DEFAULT_AGENT), dict(_SMALL), settings=settings)
+    engine.apply(made, only=False)
+    return HostedExperiment(engine, name)
+
+
+def _settings(metric: Metric) -> Settings:
+    if metric.window is None:
+        return Settings(window=YEAR, rule=EARLIEST, learn=ARRIVAL, drift=OFF)
+    return Settings(window=metric.window, rule=MAX if metric.kind == "rate" else SUM, drift=OFF)
+
+
+def definitions(engine: Engine) -> dict[str, Definition]:
+    """The experiments of a journal, by name."""
+    found = {}
+    for app, model in engine.models.items():
+        if "arms" in model.settings.extra.get(KEY, {}):
+            found[app] = msgspec.convert(model.settings.extra[KEY], Definition)
+    return found
+
+
+class HostedExperiment:
+    """One experiment of an engine; any thread may call, and any process that shares the journal.
+
+    >>> from armwise.service.journal.sqlite import SQLite
+    >>> engine = Engine(SQLite.temporary(), {}); engine.start()
+    >>> test = create(engine, "colour", Definition.read(["control", "blue"], "buy"))
+    >>> [arm] = test.assign([("u1", {})]); arm == test.assign([("u1", {"device": "phone"})])[0]
+    True
+    >>> engine.stop()
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.engine, self.name = engine, name
+        self._read: tuple[Any, Definition] | None = None
+        self._known: dict[str, tuple[str, float]] = {}
+        self._lock = threading.Lock()
+        self._reader: OutcomeReader | None = None
+        self._moving: tuple[float, tuple[float, ...]] = (0.0, ())  # units when an adaptive split was computed, and it
+        if KEY not in engine.model(name).settings.extra or "arms" not in engine.model(name).settings.extra[KEY]:
+            raise Unknown(f"no experiment is called {name!r}: it is an application")
+
+    @property
+    def definition(self) -> Definition:
+        """As it is now."""
+        extra = self.engine.model(self.name).settings.extra[KEY]
+        if self._read is None or self._read[0] is not extra:
+            self._read = extra, msgspec.convert(extra, Definition)
+        return self._read[1]
+
+    # ------------------------------------------------------------------ units
+
+    def unit_id(self, unit: str) -> str:
+        """The id of a unit's decisions: a hash keyed with the journal's secret, so that the journal names nobody."""
+        return self.engine.pseudonym(f"unit\0{unit}")
+
+    def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
+        """The arms of units, each with its context; new ones are assigned, in one commit per ``BATCH``."""
+        found: list[Assignment] = []
+        for start in range(0, len(units), BATCH):
+            found += self._assign(units[start : start + BATCH])
+        return found
+
+    def _assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
+        made = self.definition
+        read = [(_unit(unit), *read_context(context)) for unit, context in units]
+        if made.stopped:
+            return [Assignment(made.stopped, unit, "stopped") for unit, _, _ in read]
+        ids = {unit: self.unit_id(unit) for unit, _, _ in read}
+        self._remember(list(ids.values()))
+        answers: dict[str, Assignment] = {}
+        new: dict[str, tuple[bytes, Any]] = {}
+        for unit, context, tokens in read:
+            id = ids[unit]
+            reason: Reason | None = None
+            if unit in made.forced:
+                answers[unit] = Assignment(made.forced[unit], unit, "forced")
+            elif id in self._known:
+                answers[unit] = Assignment(self._known[id][0], unit, "assigned", self._known[id][1])
+            elif self.engine.uniform(HOLDOUT, id) < made.holdout:
+                reason = "holdout"
+            elif made.eligible and not made.admits(_names(context)):
+                reason = "not eligible"
+            elif self.engine.uniform(f"{self.name}\x1framp", id) >= made.ramp:
+                reason = "outside the ramp"
+            else:
+                new.setdefault(unit, (context, tokens))
+            if reason is not None:
+                answers[unit] = Assignment(made.control, unit, reason)
+        if new:
+            self._assign_new(made, ids, new, answers)
+        return [answers[unit] for unit, _, _ in read]
+
+    def _assign_new(
+        self, made: Definition, ids: Mapping[str, str], new: Mapping[str, tuple[bytes, Any]],
+        answers: dict[str, Assignment],
+    ) -> None:  # fmt: skip
+        """Journal new units in one commit; another process may be quicker with some of them."""
+        split = () if made.mode == "bandit" else self._split(made)
+        arms = [msgspec.json.encode(arm) for arm in made.arms]
+        left = dict(new)
+        for _ in range(TRIES):
+            writes: list[Write] = []
+            firsts: dict[str, int] = {}
+            for unit, (context, tokens) in left.items():
+                firsts[unit] = len(writes)
+                if made.exposure:
+                    shares = split or self._asked(context, arms, ids[unit], tokens)
+                    app = f"{self.name}/{ASSIGNED}"
+                    writes.append(self.engine.prepare(app, context, arms, id=ids[unit], tokens=tokens, split=shares))
+                else:
+                    write = self.engine.prepare(self.name, context, arms, id=ids[unit], tokens=tokens, split=split)
+                    writes += [write, *self._of_metrics(made, write)]
+            try:
+                written: list[Written] = self.engine.writer.write(writes)
+            except Conflict:  # the unit came to another process, with another context
+                self._remember([ids[unit] for unit in left])
+                for unit in [unit for unit in left if ids[unit] in self._known]:
+                    answers[unit] = Assignment(self._known[ids[unit]][0], unit, "assigned", self._known[ids[unit]][1])
+                    del left[unit]
+                continue
+            for unit, place in firsts.items():
+                decision = decided(written[place].row)
+                arm, p = played(decision), decision.p[decision.arm]
+                answers[unit] = Assignment(arm, unit, "assigned", p)
+                self._keep(ids[unit], arm, p)
+            return
+        raise Unavailable("other processes assign the same units: try again")
+
+    def _asked(self, context: bytes, arms: Sequence[bytes], id: str, tokens: Any) -> tuple[float, ...]:
+        """The bandit's probabilities of the arms now."""
+        made: Any = self.engine.prepare(self.name, context, arms, id=id, tokens=tokens).event
+        return tuple(made.p)
+
+    def _of_metrics(self, made: Definition, first: Write) -> list[Write]:
+        """The decisions that take the outcomes of the other metrics."""
+        event: Any = first.event
+        arm = msgspec.json.encode(made.arms[event.arm])
+        others = [app for app in made.applications(self.name).values() if app != self.name]
+        return [self.engine.prepare(app, b"{}", [arm], id=first.id, split=(1.0,)) for app in others]
+
+    def _remember(self, ids: Sequence[str]) -> None:
+        """Look for units that the journal has, and that are not in memory."""
+        made = self.definition
+        app = f"{self.name}/{ASSIGNED}" if made.exposure else self.name
+        unknown = [(app, id) for id in dict.fromkeys(ids) if id not in self._known]
+        if not unknown:
+            return
+        with self.engine.reading as journal:
+            seqs = {status.id: status.seq for status in journal.statuses(unknown)}
+            rows = journal.rows(list(seqs.values()))
+            journal.connection.settle()
+        for id, seq in seqs.items():
+            decision = decided(rows[seq])
+            self._keep(id, played(decision), decision.p[decision.arm])
+
+    def _keep(self, id: str, arm: str, p: float) -> None:
+        with self._lock:
+            self._known[id] = arm, p
+            while len(self._known) > REMEMBERED:
+                del self._known[next(iter(self._known))]
+
+    def expose(self, units: Sequence[str]) -> list[bool]:
+        """Say that units saw their arms: from here on they count; whether each is in the experiment."""
+        made = self.definition
+        if not made.exposure:
+            raise ValueError(
+                f"experiment {self.name!r} counts units when they are assigned: make it with exposure=True"
+            )
+        ids = [self.unit_id(_unit(unit)) for unit in units]
+        with self.engine.reading as journal:
+            app = f"{self.name}/{ASSIGNED}"
+            assigned = {status.id: status.seq for status in journal.statuses([(app, id) for id in ids])}
+            rows = journal.rows(list(assigned.values()))
+            journal.connection.settle()
+        writes: list[Write] = []
+        for id in dict.fromkeys(ids):
+            if id in assigned and not made.stopped:
+                decision = decided(rows[assigned[id]])
+                arms = [bytes(arm) for arm in decision.arms]
+                write = self.engine.prepare(self.name, bytes(decision.context), arms, id=id, split=decision.p)
+                event: Any = write.event
+                event.arm, write.seen = decision.arm, None  # as it was assigned
+                writes += [write, *self._of_metrics(made, write)]
+        if writes:
+            self.engine.writer.write(writes)
+        return [id in assigned for id in ids]
+
+    def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
+        """Outcomes of units: unit, value, metric (None: the goal), and an id by which it is counted once."""
+        made = self.definition
+        apps, goal = made.applications(self.name), made.goal.name
+        read = []
+        for unit, value, metric, id in outcomes:
+            name = goal if metric is None else metric
+            if name not in apps:
+                raise ValueError(f"metric must be one of {list(apps)}, got {short(metric)}")
+            kind = next(each.kind for each in made.measured if each.name == name)
+            if kind == "rate" and not (isinstance(value, (int, float)) and 0.0 <= value <= 1.0):
+                raise ValueError(f"value of {name!r}, a rate, must lie in [0, 1], got {short(value)}")
+            request = "" if id is None else f"outcome {check_id('the id of an outcome', str(id))}"
+            read.append((_unit(unit), name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
+        with self.engine.reading as journal:
+            there = {(s.app, s.id) for s in journal.statuses([(write.app, write.id) for _, _, write in read])}
+            journal.connection.settle()
+        known = [write for _, _, write in read if (write.app, write.id) in there]
+        try:
+            written = iter(self.engine.writer.write(known) if known else [])
+        except Conflict as error:
+            raise ValueError(str(error)) from None
+        found = []
+        for unit, name, write in read:
+            status: Any = "not in the experiment"
+            if (write.app, write.id) in there:
+                each = next(written)
+                late = isinstance(event := each.row.event, Reward) and event.late
+                status = "repeated" if each.again or each.repeated else "late" if late else "taken"
+            found.append(OutcomeReceipt(unit, name, status))
+        return found
+
+    def erase(self, unit: str) -> Erased:
+        """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
+        id, made = self.unit_id(_unit(unit)), self.definition
+        apps = [*made.applications(self.name).values(), *([f"{self.name}/{ASSIGNED}"] if made.exposure else [])]
+        retention = Retention(self.engine)
+        with self._lock:
+            self._known.pop(id, None)
+        found = merge([retention.erase(app, DECISION, id) for app in apps])
+        with self._lock:
+            self._known.pop(id, None)
+        return found
+
+    # ------------------------------------------------------------------ the verdict, and what is made of it
+
+    @property
+    def reader(self) -> OutcomeReader:
+        """The numbers, as far as they were read."""
+        with self._lock:
+            if self._reader is None:
+                self._reader = OutcomeReader(self.engine, self.name, self.definition)
+            return self._reader
+
+    def verdict(self) -> ExperimentVerdict:
+        """What the numbers say now."""
+        reader, made = self.reader, self.definition
+        analysis = reader.read()
+        notes = []
+        if made.stopped:
+            notes.append(f"stopped: everybody gets {made.stopped}")
+        if made.mode != "split":
+            what = "moves towards better arms" if made.mode == "adaptive" else "is a bandit's"
+            notes.append(f"the split {what}: the chances that each unit had are in the numbers")
+        waiting = ", ".join(f"{n:,} for {metric}" for metric, n in reader.waiting.items() if n)
+        if waiting:
+            notes.append(f"units whose outcome is not settled yet: {waiting}")
+        return analysis.verdict(notes)
+
+    def _split(self, made: Definition) -> tuple[float, ...]:
+        """The shares in force."""
+        if made.mode == "split":
+            return made.split
+        reader, K = self.reader, len(made.arms)
+        lifts = reader.read().lifts[made.goal.name]
+        n = float(lifts.n)
+        if not self._moving[1] or n > REFRESH * self._moving[0]:
+            split = np.full(K, 1.0 / K)
+            if np.all(lifts.units >= FIRST):
+                drawn = stream(int(n), f"split of {self.name}").standard_normal((4000, K))
+                drawn = lifts.means + np.maximum(lifts.standard_errors, 1e-12) * drawn
+                best = drawn.argmax(axis=1) if made.goal.direction == "up" else drawn.argmin(axis=1)
+                split = made.least + (1.0 - K * made.least) * np.bincount(best, minlength=K) / len(drawn)
+            self._moving = n, tuple(split.tolist())
+        return self._moving[1]
+
+    def change(self, what: str, by: str = "", why: str = "", **changes: Any) -> Definition:
+        """Change settings from now on, with a line in the decision log."""
+        made = self.definition
+        line = LogLine(self.engine.now(), what, by, why)
+        made = msgspec.structs.replace(made, **changes, log=(*made.log, line))
+        extra = self.engine.model(self.name).settings.extra | {KEY: msgspec.to_builtins(made)}
+        drift = ALERT if made.mode == "bandit" and not made.stopped else OFF
+        self.engine.configure(self.name, Change(extra=extra, drift=drift))
+        self._moving = 0.0, ()
+        return made
+
+    def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
+        """Give everybody one arm from now on: the one that is named, the verdict's, or control."""
+        made = self.definition
+        if arm is None:
+            verdict = self.verdict()
+            better = verdict.arm is not None and "harms" not in verdict.sentence
+            arm, why = (verdict.arm if better and verdict.arm is not None else made.control), why or verdict.sentence
+        if arm not in made.arms:
+            raise ValueError(f"arm must be one of {list(made.arms)}, got {short(arm)}")
+        self.change(f"stopped with {arm}", by, why, stopped=arm)
+        return arm
+
+    def mode(self, mode: str, by: str = "", why: str = "") -> None:
+        """Switch between a fixed split, one that moves towards better arms, and a bandit."""
+        self.change(f"mode {mode}", by, why, mode=read_mode(mode), stopped="")
+
+    def ramp(self, share: float, by: str = "", why: str = "") -> None:
+        """Let this share of the eligible units take part; those that do already stay."""
+        self.change(f"ramp {share:g}", by, why, ramp=read_ramp(share))
+
+    def split(self, split: Any, by: str = "", why: str = "") -> None:
+        """Assign new units with these shares."""
+        shares = tuple(read_split(split, self.definition.arms).tolist())
+        said = ", ".join(f"{arm} {share:g}" for arm, share in zip(self.definition.arms, shares, strict=True))
+        self.change(f"split {said}", by, why, split=shares)
+
+    def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
+        """Give a tester this arm, outside the numbers; None: no longer."""
+        made = self.definition
+        forced = {name: each for name, each in made.forced.items() if name != unit}
+        if arm is not None:
+            forced = read_forced(forced | {unit: arm}, made.arms)
+        self.change(f"forced {unit}: {arm}", by, why, forced=forced)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and state, for JSON."""
+        made = self.definition
+        found: dict[str, Any] = {"name": self.name} | msgspec.to_builtins(made)
+        found["state"] = "stopped" if made.stopped else "learning" if made.mode == "bandit" else "running"
+        return found
+
+
+def _unit(unit: Any) -> str:
+    if not isinstance(unit, str) or not unit:
+        raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
+    return unit
+
+
+def _names(context: bytes) -> Mapping[str, Any]:
+    read = msgspec.json.decode(context)
+    return read if isinstance(read, dict) else {}
