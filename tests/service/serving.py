@@ -17,7 +17,7 @@ from armwise.service.engine.draw import Answer
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.fold import fold
 from armwise.service.model.model import Model
-from armwise.service.web.connections import Connection
+from armwise.service.web.connections import BoundedHeaders
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']
 
@@ -64,7 +64,7 @@ def client_of(url: str) -> httpx.Client:
 class Running:
     """A service under uvicorn in a thread: ``url`` to speak to it, ``service`` to look inside."""
 
-    def __init__(self, service: Service, application: Any = None, http: Any = Connection) -> None:
+    def __init__(self, service: Service, application: Any = None, http: Any = BoundedHeaders) -> None:
         self.service = service
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))

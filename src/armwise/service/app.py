@@ -36,6 +36,7 @@ _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 BODY_TIMEOUT = 20.0  # seconds that a body may take, and more for what has come of it
 MIN_BODY_RATE = 4096  # bytes per second
 PROBE_WAIT = 1.0  # seconds that readiness waits for a probe of the journal
+_TAKEN = 65536  # bytes that a reader must take within ``send_timeout``
 _SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
@@ -169,7 +170,7 @@ class Service:
             response = self.refusal(scope, error, application)
         if route is not None:
             audit.changed(route, call, response.status)
-        await _send(send, receive, response, method == "HEAD")
+        await _send(send, receive, response, method == "HEAD", self.config.send_timeout)
         self.metrics.observe(method if path != "other" else "any", path, response.status, time.perf_counter() - started)
 
     def refusal(self, scope: HTTPScope, error: Exception, application: str) -> Response:
@@ -371,7 +372,7 @@ async def _drain(receive: Receive) -> None:
                 return
 
 
-async def _send(send: Send, receive: Receive, response: Response, head: bool) -> None:
+async def _send(send: Send, receive: Receive, response: Response, head: bool, patience: float) -> None:
     headers = [(b"content-type", response.type), (b"cache-control", b"no-store"), *response.headers]
     if isinstance(response.body, bytes):
         if response.status == 204:
@@ -385,13 +386,14 @@ async def _send(send: Send, receive: Receive, response: Response, head: bool) ->
     if head:
         await anext(response.body, b"")  # one that has not begun cannot let go of what it holds
         await response.body.aclose()
-    elif not await _stream(send, receive, response.body):
+    elif not await _stream(send, receive, response.body, patience):
         return  # the server closes the connection: no reader takes what it got for the whole
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None]) -> bool:
-    """Send pieces as they come, until there are no more or the reader is gone; False if they cannot be had any more."""
+async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None], patience: float) -> bool:
+    """Send pieces as they come, until there are no more or the reader is gone; False if they cannot be had any more,
+    or the reader does not take ``_TAKEN`` bytes within ``patience`` seconds."""
     gone = asyncio.ensure_future(_gone(receive))
     step: asyncio.Future[bytes] | None = None
     try:
@@ -407,7 +409,12 @@ async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, No
             except Exception as error:
                 log.error("an answer broke off while it was sent: %s", error)
                 return False
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            for start in range(0, len(piece), _TAKEN):
+                part = piece[start : start + _TAKEN]
+                async with asyncio.timeout(patience):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+    except TimeoutError:
+        return False
     finally:
         gone.cancel()
         if step is not None and not step.done():

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import json
 import logging
+import math
 import os
 import signal
 import socket
@@ -19,12 +20,13 @@ import uvicorn
 
 from armwise.service.app import Service
 from armwise.service.config import Config
-from armwise.service.web.connections import Connection
+from armwise.service.web.connections import BoundedHeaders
 from armwise.service.web.logging import set_up
 from armwise.service.web.offload import in_thread
 
 log = logging.getLogger("armwise.service")
 GRACE = 5  # seconds that open requests get when the service stops
+MAX_CONNECTIONS = 10_000  # open at once; beyond, requests get 503
 LAST = 20  # seconds after these for learning and storing what is there
 
 
@@ -97,6 +99,8 @@ def serve(config: Config, out: TextIO, as_json: bool = False, read: Callable[[],
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # each connection has it from here: who takes nothing is cut off
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, math.ceil(config.send_timeout * 1000.0))
         try:
             listener.bind((config.host, config.port))
         except OSError as error:
@@ -117,7 +121,7 @@ def serve(config: Config, out: TextIO, as_json: bool = False, read: Callable[[],
         options = uvicorn.Config(
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
             date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
-            http=Connection,
+            limit_concurrency=MAX_CONNECTIONS, http=BoundedHeaders,
         )  # fmt: skip
         server = _Server(options, service, text, out, read)
         with contextlib.suppress(KeyboardInterrupt):

@@ -234,13 +234,6 @@ def test_a_client_that_says_nothing_is_let_go(shared: Any, monkeypatch: pytest.M
     assert _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: local").startswith(b"HTTP/1.1 408 ")
 
 
-def test_connections_of_one_address_are_counted(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shared.client.get("/healthz").status_code == 200  # keeps its connection
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS_PER_ADDRESS", 1)
-    assert b"connections from this address" in _speak(shared, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-    assert shared.client.get("/healthz").status_code == 200
-
-
 def test_no_path_has_a_nul(shared: Any) -> None:
     assert shared.client.get("/v1/decisions/%00").status_code == 400
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.log.export import PIECE, pieces
@@ -31,14 +32,14 @@ def config(storage: str, **options: Any) -> Config:
 
 
 @contextlib.contextmanager
-def stalled(running: Running, n: int, target: str = "/v1/log") -> Iterator[list[socket.socket]]:
+def stalled(running: Running, n: int, target: str = "/v1/log", buffer: int = 4096) -> Iterator[list[socket.socket]]:
     """Readers that ask for something and read none of it."""
     port = int(running.url.rpartition(":")[2])
     with contextlib.ExitStack() as stack:
         readers = []
         for _ in range(n):
             reader = stack.enter_context(socket.socket())
-            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
             reader.connect(("127.0.0.1", port))
             reader.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
             readers.append(reader)
@@ -66,11 +67,28 @@ def test_a_reader_that_takes_nothing_is_cut_off(run: Callable[..., Any], tmp_pat
     assert len(running.client.get("/v1/log").text.splitlines()) == DECISIONS, "who reads gets all"
 
 
+def test_a_reader_that_takes_nothing_is_cut_off_under_a_middleware_and_a_plain_server(tmp_path: pathlib.Path) -> None:
+    """A failure would mean that the limit is a server's of our own, and the application alone does not have it."""
+    service = Service(config(str(tmp_path / "data"), send_timeout=0.5))
+
+    async def middleware(scope: Any, receive: Any, send: Any) -> None:
+        await service(scope, receive, send)
+
+    running = Running(service, middleware, "httptools")
+    try:
+        fill(running)
+        with stalled(running, 2):
+            until(lambda: service.exports.under_way == 2, 10.0, "the exports never began")
+            until(lambda: service.exports.under_way == 0, 10.0, "the readers were never cut off")
+    finally:
+        running.stop()
+
+
 def test_a_slow_reader_that_goes_on_gets_everything(run: Callable[..., Any], tmp_path: pathlib.Path) -> None:
     running = run(config(str(tmp_path / "data"), send_timeout=0.5))
     fill(running)
     received, began = 0, time.monotonic()
-    with stalled(running, 1) as [reader]:
+    with stalled(running, 1, buffer=1 << 17) as [reader]:
         reader.settimeout(10.0)
         tail = b""
         while not tail.endswith(b"0\r\n\r\n"):

@@ -1,70 +1,34 @@
-"""Limits that uvicorn does not have: on headers (size and time), on slow readers, on connections per address."""
+"""Bounds on the size and the time of headers, which uvicorn's protocol over httptools does not have.
+
+All else is configured where the server is started (``service/run.py``): how many connections are open, how long a kept
+one may be silent, and, in the kernel, how long what was sent may go unacknowledged. A proxy may do all of it instead.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
-from collections import Counter
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEADER_BYTES = 65_536  # of a request line and its headers
 HEADER_TIMEOUT = 10.0  # seconds that these may take, from the first byte or from connecting
-MAX_CONNECTIONS_PER_ADDRESS = 1_000
-MIN_SENT = 16_384  # bytes that a reader must take within ``send_timeout`` while more wait
-
-_open: Counter[str] = Counter()  # connections by address, of this process
+_PHRASES = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's protocol with limits; it overrides asyncio's and httptools' callbacks only."""
+class BoundedHeaders(HttpToolsProtocol):
+    """uvicorn's protocol; it overrides asyncio's and httptools' callbacks only and knows no application."""
 
     _header_timer: asyncio.TimerHandle | None = None
     _in_headers = True
     _header_bytes = 0
-    _address = ""
-    _send_timer: asyncio.TimerHandle | None = None  # while more waits to be sent than the buffers take
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._address = self.client[0] if self.client else ""
-        _open[self._address] += 1
-        if _open[self._address] > MAX_CONNECTIONS_PER_ADDRESS:
-            self._refuse(503, f"{MAX_CONNECTIONS_PER_ADDRESS} connections from this address are open")
-            return
         self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
-        self._stop_send_timer()
-        _open[self._address] -= 1
-        if _open[self._address] <= 0:
-            del _open[self._address]
         super().connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._check_reader(None)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop_send_timer()
-
-    def _check_reader(self, before: int | None) -> None:
-        """Cut off a reader that took next to nothing of the ``before`` bytes that waited for it."""
-        self._stop_send_timer()
-        waiting = self.transport.get_write_buffer_size() + _unacknowledged(self.transport)
-        if before is not None and before - waiting < MIN_SENT:
-            self.transport.abort()
-        else:
-            timeout: float = self.app.config.send_timeout
-            self._send_timer = self.loop.call_later(timeout, self._check_reader, waiting)
-
-    def _stop_send_timer(self) -> None:
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -101,21 +65,8 @@ class Connection(HttpToolsProtocol):
             self._refuse(408, f"no request came within {HEADER_TIMEOUT:g} s")
 
     def _refuse(self, status: int, reason: str) -> None:
-        phrase = {408: "Request Timeout", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}[status]
+        phrase = _PHRASES[status]
         body = f'{{"error":{{"code":"{phrase.replace(" ", "")}","message":"{reason}"}}}}'.encode()
         head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
         self.transport.close()
-
-
-def _unacknowledged(transport: asyncio.Transport) -> int:
-    """Bytes in the kernel's send buffer, which takes more only when much of it is free; 0 where it cannot say."""
-    try:
-        import fcntl
-        import termios
-    except ModuleNotFoundError:
-        return 0
-    found = bytearray(4)
-    with contextlib.suppress(OSError):
-        fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, found)
-    return int.from_bytes(found, sys.byteorder)
