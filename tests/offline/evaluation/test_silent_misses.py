@@ -53,9 +53,10 @@ def skewed(run, healthy):
 
 
 def test_skewed_rewards_are_covered_by_an_interval_that_knows_it():
-    # Normal intervals cover .64 here, and the verdict warned of no run. Of 80 runs .82 is five errors below .95.
-    covers, warned = np.array([skewed(run, False) for run in range(80)]).T
-    assert covers.mean() > 0.82 and warned[~covers].all()
+    # Normal intervals cover .64 here, and the verdict warned of no run. With the quantile of a normal one in place of
+    # Student's .89 of these logs are covered, with it .96.
+    covers, warned = np.array([skewed(run, False) for run in range(200)]).T
+    assert covers.mean() > 0.92 and warned[~covers].all()
     covers, warned = np.array([skewed(run, True) for run in range(80)]).T
     assert covers.mean() > 0.85 and warned.mean() <= 0.05
 
@@ -154,3 +155,22 @@ def test_estimated_probabilities_are_named_for_ever():
     found = evaluate(PropensityModel().fill(log), [0.0, 1.0], "snips")
     assert any(note.startswith("probabilities: estimated by") for note in found.notes) and found.verdict == ""
     assert found.to_dict()["estimated_probabilities"] and "estimated by" in found.table()
+
+
+@pytest.mark.parametrize("rewards", ["clicks", "amounts"])
+def test_skewed_probabilities_alone_are_no_reason_to_warn(rewards):
+    # Probabilities from .04 to .96 and less: both intervals covered .95 to 1 in 400 runs, and 20 to 70 % were warned
+    # of. Of 30 runs 4 warnings are more than four standard deviations above 2 %.
+    warned, covers = [], []
+    for run in range(30):
+        rng = np.random.default_rng([run, 8])
+        x = rng.uniform(-1.6, 1.6, 1000)
+        p = 1.0 / (1.0 + np.exp(-2.0 * x))
+        arms = (rng.random(1000) < p).astype(int)
+        drawn = (rng.random(1000) < 0.3) * 1.0 if rewards == "clicks" else rng.normal(0.3, 1.0, 1000)
+        log = Log(arms=arms, rewards=drawn, probabilities=np.where(arms == 1, p, 1.0 - p), n_arms=2)
+        found = evaluate(log, [0.0, 1.0], "snips")
+        warned.append(bool(found.verdict))
+        covers.append(found["snips"].low <= 0.3 <= found["snips"].high)
+    assert sum(warned) <= 3
+    assert sum(covers) >= 25

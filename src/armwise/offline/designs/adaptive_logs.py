@@ -22,9 +22,9 @@ from armwise.offline.designs.adaptive_result import AdaptiveEvaluation
 from armwise.offline.designs.adaptive_scores import MIN_FREEDOM, Scores, mixture_boundary, recent
 from armwise.offline.designs.simulation import Simulation, simulate
 from armwise.offline.estimators.past_models import predicted_from_the_past
-from armwise.offline.evaluation.per_round_scores import freedom, skewed_interval
 from armwise.offline.evaluation.targets import Target, as_table
 from armwise.offline.intervals.empirical_likelihood import likelihood
+from armwise.offline.intervals.intervals import freedom, skewed_interval
 from armwise.offline.logs.labels import ArmNames
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import LogBlock, WeakLogWarning

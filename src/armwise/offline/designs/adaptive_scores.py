@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from armwise.core.agent import Floats
-from armwise.offline.evaluation.per_round_scores import freedom
 from armwise.offline.intervals.bounded import betting
-from armwise.offline.intervals.intervals import ConfidenceSequence
-from armwise.offline.results.diagnostics import rare_rewards
+from armwise.offline.intervals.intervals import ConfidenceSequence, freedom
+from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 
 FEW = 30  # effective rows below which no normal interval is to be relied on
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
@@ -87,7 +86,7 @@ class Scores:
             )
         elif self._too_heavy:
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        found += self._rare
+        found += rare_rewards(self.rewards[self.w > 0], VERY_FEW)
         if self.w.any() and self.worth < FEW:
             found.append(
                 f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import fdtrc, stdtr
 
 from armwise.core.agent import Floats
-from armwise.offline.evaluation.per_round_scores import effective_size, freedom
+from armwise.offline.evaluation.per_round_scores import effective_size
+from armwise.offline.intervals.intervals import freedom
 from armwise.offline.logs.rows import Ints
 from armwise.offline.logs.slate_log import SlateLog
 

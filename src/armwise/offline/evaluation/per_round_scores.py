@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from armwise.core.agent import Floats
+from armwise.offline.intervals.intervals import skewed_interval
 from armwise.offline.results.diagnostics import rare_rewards
 from armwise.offline.results.estimates import Estimate, Evaluation
 from armwise.offline.results.terminal import number
@@ -41,46 +41,6 @@ def ratio(top: Floats, bottom: Floats) -> Floats:
         return np.full(len(top), np.nan)
     value = top.mean() / total
     return np.asarray(value + (top - value * bottom) / total)
-
-
-def freedom(scores: Floats) -> float:
-    """Degrees of freedom of the scores' variance: few rows that carry most of it are few (Satterthwaite 1946).
-
-    >>> round(freedom(np.random.default_rng(1).normal(size=100_000)), -4)
-    100000.0
-    """
-    squares = (scores - scores.mean()) ** 2
-    total = float(squares.sum())
-    if not total > 0.0:
-        return 1.0
-    relative = float(squares @ squares) / total**2 - 1.0 / len(squares)  # the variance's own, relative to its square
-    return max(1.0, 2.0 / max(relative, 1e-12))
-
-
-def skewed_interval(value: float, influence: Floats, level: float) -> tuple[float, float]:
-    """The interval around a value, given what each row adds to its error; wider on the side of their skewness.
-
-    Where a few rows carry the spread (one buyer in twenty, at twenty times the mean), a mean that is too low comes
-    with an error that is too small, and a symmetric interval misses on that side. So each end is the farther of
-    Student's and of Hall's (1992) transformation of t.
-
-    >>> low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100, 0.95)
-    >>> round(low, 2), round(high, 2)
-    (0.0, 0.14)
-    """
-    error = math.sqrt(float(influence @ influence))
-    if not (error > 0.0 and math.isfinite(error)):
-        return value - error, value + error
-    skew = float((influence**3).sum()) / error**3
-    z = float(stdtrit(freedom(influence), 0.5 + level / 2))
-    return value - error * max(_unskewed(z, skew), z), value + error * max(-_unskewed(-z, skew), z)
-
-
-def _unskewed(x: float, skew: float) -> float:
-    """The t whose transformation t + skew t^2 / 3 + skew^2 t^3 / 27 + skew / 6 is x."""
-    if abs(skew) < 1e-6:
-        return x
-    return 3.0 / skew * (float(np.cbrt(1.0 + skew * (x - skew / 6.0))) - 1.0)
 
 
 def title(policy: Any) -> str:

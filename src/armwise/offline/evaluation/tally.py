@@ -185,7 +185,7 @@ class Tally:
         return self._diagnosed[target]
 
     def _diagnose(self, target: Target) -> Diagnostics:
-        found = self._weighing(target).result()
+        found = self._weighing(target).result(self.kind)
         if self._balance is not None:
             found = replace(found.with_verdict(*self._balance.verdicts()), balance=tuple(self._balance.worst()[:30]))
         z = self.disagreement(target)
@@ -214,7 +214,7 @@ class Tally:
         """What speaks against the interval: a heavy tail of the rewards, a mean that moves, few clusters."""
         pair, found = self._hidden["snips", target], []
         blocks = self.sums.blocks
-        centred = (blocks.sums - blocks.counts[:, None] * self.mean) @ self.gradient(pair)
+        centred = blocks.influence(self.mean, self.gradient(pair))
         square = float(centred @ centred)
         if not square > 0.0 or not math.isfinite(square):
             return []
@@ -312,8 +312,9 @@ class Tally:
         spread, units = self._small_sample(variance, pairs)
         if kind != "skew-corrected":
             return intervals.normal(centre, spread, self.n, level, units=units)
-        skewness = self.sums.blocks.skewness(self.mean, gradient)
-        return intervals.skew_corrected(centre, spread, self.n, level, skewness=skewness, units=units)
+        influence = self.sums.blocks.influence(self.mean, gradient)
+        error = math.sqrt(spread / self.n)
+        return intervals.skewed_interval(centre, influence, level, error=error, units=units)
 
     def _stretched(
         self, value: Callable[[Floats], Any], centre: float, pairs: list[int], level: float

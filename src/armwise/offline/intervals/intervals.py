@@ -158,9 +158,10 @@ class Blocks:
         """How many rows each block sums."""
         return self._sums[: self._filled, -1]
 
-    def skewness(self, mean: Floats, gradient: Floats) -> float:
-        """The skewness of a linear combination of the column means."""
-        return _skewness((self.sums - self.counts[:, None] * mean) @ gradient)
+    def influence(self, mean: Floats, gradient: Floats) -> Floats:
+        """What each block adds to the error of a linear combination of the column means, times the number of rows."""
+        centred: Floats = (self.sums - self.counts[:, None] * mean) @ gradient
+        return centred
 
 
 def block_size(n: int, limit: int = 16_384) -> int:
@@ -248,15 +249,34 @@ class Clusters:
         squares = np.square(column)
         return float(squares.sum() ** 2 / max(float(squares @ squares), 1e-300))
 
-    def skewness(self, mean: Floats, gradient: Floats) -> float:
-        """The skewness of a linear combination of the column means."""
-        return _skewness((self.sums - self.counts[:, None] * mean) @ gradient)
+    def influence(self, mean: Floats, gradient: Floats) -> Floats:
+        """What each cluster adds to the error of a linear combination of the column means, times the number of rows."""
+        centred: Floats = (self.sums - self.counts[:, None] * mean) @ gradient
+        return centred
 
 
-def _skewness(centred: Floats) -> float:
-    """The skewness of the sum of independent terms with mean zero."""
-    error = math.sqrt(float(centred @ centred))
-    return float(((centred / error) ** 3).sum()) if 0.0 < error < math.inf else 0.0
+def skewness_of(influence: Floats) -> float:
+    """The skewness of the sum of independent terms with mean zero.
+
+    >>> round(skewness_of(np.array([2.0, -1.0, -1.0])), 3)
+    0.408
+    """
+    error = math.sqrt(float(influence @ influence))
+    return float(((influence / error) ** 3).sum()) if 0.0 < error < math.inf else 0.0
+
+
+def freedom(scores: Floats) -> float:
+    """Degrees of freedom of the scores' variance: few rows that carry most of it are few (Satterthwaite 1946).
+
+    >>> round(freedom(np.random.default_rng(1).normal(size=100_000)), -4)
+    100000.0
+    """
+    squares = (scores - scores.mean()) ** 2
+    total = float(squares.sum())
+    if not 0.0 < total < math.inf:
+        return 1.0
+    relative = float(((squares / total) ** 2).sum()) - 1.0 / len(squares)  # the variance's own, over its square
+    return max(1.0, 2.0 / max(relative, 1e-12))
 
 
 def normal(value: Any, variance: Any, n: int, level: float = 0.95, *, units: float | None = None) -> tuple[Any, Any]:
@@ -275,27 +295,32 @@ def _quantile(level: float, n: int, units: float | None) -> float:
     return float(stdtrit(max(units - 1.0, 1.0), 0.5 + level / 2) if few else ndtri(0.5 + level / 2))  # type: ignore[operator]
 
 
-def skew_corrected(
-    value: float, variance: float, n: int, level: float = 0.95, *, skewness: float, units: float | None = None
+def skewed_interval(
+    value: float, influence: Floats, level: float = 0.95, *, error: float | None = None, units: float = math.inf
 ) -> tuple[float, float]:
-    """``normal``, and where the estimate's distribution is skewed farther on the side of its long tail (Hall 1992).
+    """The interval around a value, given what each row adds to its error; wider on the side of their skewness.
 
-    The cubic transformation of the t statistic removes its skewness to second order, as a bootstrap-t does, without
-    resampling. ``skewness`` is that of the estimate: a row's, over sqrt(n). No end is nearer than a normal one.
+    Where a few rows carry the spread (one buyer in twenty, at twenty times the mean), a mean that is too low comes
+    with an error that is too small, and a symmetric interval misses on that side. So each end is the farther of
+    Student's and of Hall's (1992) transformation of t, which removes its skewness to second order, as a bootstrap-t
+    does, without resampling; Student's t with the degrees of freedom of the variance, and less than ``units``
+    (clusters, effective rows). ``error`` is the standard error, where it is not that of the influence.
 
-    >>> low, high = skew_corrected(0.5, 0.25, n=100, skewness=0.3)
-    >>> round(low, 3), round(high, 3)
-    (0.402, 0.633)
+    >>> low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100)
+    >>> round(low, 2), round(high, 2)
+    (0.0, 0.14)
     """
-    z = _quantile(level, n, units)
-    error = math.sqrt(variance / n) if variance >= 0 else math.nan
-    down, up = (max(z, sign * _hall(sign * z, skewness)) for sign in (1.0, -1.0))
+    error = math.sqrt(float(influence @ influence)) if error is None else error
+    if not (error > 0.0 and math.isfinite(error)):
+        return value - error, value + error
+    z = float(stdtrit(max(min(freedom(influence), units - 1.0), 1.0), 0.5 + level / 2))
+    down, up = (max(z, sign * _hall(sign * z, skewness_of(influence))) for sign in (1.0, -1.0))
     return value - down * error, value + up * error
 
 
 def _hall(x: float, skewness: float) -> float:
-    """The t statistic whose transformation is x."""
-    if abs(skewness) < 1e-9:
+    """The t whose transformation t + skewness t^2 / 3 + skewness^2 t^3 / 27 + skewness / 6 is x."""
+    if abs(skewness) < 1e-6:
         return x
     return 3.0 / skewness * (float(np.cbrt(1.0 + skewness * (x - skewness / 6.0))) - 1.0)
 

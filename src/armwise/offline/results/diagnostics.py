@@ -15,11 +15,15 @@ from armwise.offline.logs.rows import SURE, LogBlock
 _TOP = 5  # largest weights shown
 _TAIL = 4096  # largest weights that the fit of their tail may use
 _COMMON = 0.2  # share of the rows from which on a reward is no rare one
-_FEW = 10  # rewards other than the most frequent, below which no interval is to be relied on
+_FEW = 10  # rewards other than the most frequent, below which no interval from moments is to be relied on
+VERY_FEW = 5  # below which no other interval is
 _SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
-_HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which every normal interval rests on
+_SYMMETRIC = ("normal", "bootstrap")  # intervals that know nothing of rows not seen
+FROM_MOMENTS = (*_SYMMETRIC, "skew-corrected")
+_HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which these intervals rest on
+_VERY_HEAVY = 0.7  # above which no size of a log is enough (Vehtari et al. 2024), whatever the interval knows
 _SPREAD = 5.0  # the largest weight over the mean of those above zero, below which no tail matters
-HEAVY_PRODUCT = 0.35  # Pareto k of |w r| above which an interval from moments may end too near
+HEAVY_PRODUCT = 0.35  # Pareto k of |w r| and of |r| above which an interval from moments may end too near
 _POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
 
@@ -89,7 +93,7 @@ class Weighing:
         self._offered = np.zeros(n_arms)
         self._by_arm = np.tile([[np.inf], [-np.inf]], n_arms)  # the smallest and largest probability of each arm
         self._possible = np.zeros((2, 64))  # of weights by powers of two: how many decisions, and their weights' sum
-        self._products = np.empty(0)  # the largest |w r|
+        self._products, self._amounts = np.empty(0), np.empty(0)  # the largest |w r|, and the largest |r| where w > 0
 
     def add(self, rows: LogBlock, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
         """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw.
@@ -156,7 +160,7 @@ class Weighing:
         self._zero, self._clipped = self._zero + later._zero, self._clipped + later._clipped
         self._unsupported += later._unsupported
         self._largest = sorted([*self._largest, *later._largest], key=lambda pair: -pair[1])[:_TOP]
-        self._tail = _largest_of(np.concatenate([self._tail, later._tail]))
+        self._tail = _with(self._tail, later._tail)
         self._counts += later._counts
         self._rewards.merge(later._rewards)
         before = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
@@ -169,7 +173,8 @@ class Weighing:
         self._by_arm = np.stack([np.minimum(self._by_arm[0], later._by_arm[0]),
                                  np.maximum(self._by_arm[1], later._by_arm[1])])  # fmt: skip
         self._possible += later._possible
-        self._products = _largest_of(np.concatenate([self._products, later._products]))
+        self._products = _with(self._products, later._products)
+        self._amounts = _with(self._amounts, later._amounts)
 
     def _thin_out(self) -> None:
         while len(self._over_time) > _POINTS:
@@ -185,11 +190,9 @@ class Weighing:
         if some.size:
             place = np.clip(np.ceil(2.0 * np.log2(some)).astype(np.int64) + 32, 0, len(self._counts) - 1)
             self._counts += np.bincount(place, minlength=len(self._counts))
-        least = self._tail.min() if self._tail.size == _TAIL else 0.0
-        self._tail = _largest_of(np.concatenate([self._tail, some[some > least]]))
-        products = np.abs(some * rewards[positive])
-        least = self._products.min() if self._products.size == _TAIL else 0.0
-        self._products = _largest_of(np.concatenate([self._products, products[products > least]]))
+        self._tail = _with(self._tail, some)
+        amounts = np.abs(rewards[positive])
+        self._products, self._amounts = _with(self._products, some * amounts), _with(self._amounts, amounts)
         n, total, square = self._over_time[-1] if self._over_time else (0, 0.0, 0.0)
         for part in np.array_split(weights, 20 if not n else 1):  # the first block alone may be the whole log
             if part.size:
@@ -216,18 +219,21 @@ class Weighing:
 
     @property
     def product_k(self) -> float:
-        """The Pareto k of |w r|."""
-        return pareto_k(self._products, self._weights.n)
+        """The Pareto k of |w r|, or that of |r| where it is smaller: weights alone do not make a few rows decide.
+
+        A log shows how large weights get, as its probabilities do; of how large rewards get it shows only what came.
+        """
+        return min(pareto_k(each, self._weights.n) for each in (self._products, self._amounts))
 
     @property
     def largest_weight(self) -> float:
         """The largest weight seen."""
         return self._largest[0][1] if self._largest else 0.0
 
-    def result(self) -> Diagnostics:
-        """The diagnostics, verdicts included."""
+    def result(self, interval: str = "normal") -> Diagnostics:
+        """The diagnostics, verdicts included: what speaks against this kind of interval."""
         n, mean = self._weights.n, float(self._weights.mean[0])
-        ess, k = self.ess, pareto_k(self._tail, n)
+        ess, k, heavy = self.ess, pareto_k(self._tail, n), _HEAVY if interval in _SYMMETRIC else _VERY_HEAVY
         raw = self._raw if self._raw.n else self._weights
         raw_mean, raw_error = float(raw.mean[0]), float(np.sqrt(raw.covariance[0, 0] / n))
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
@@ -237,12 +243,12 @@ class Weighing:
         # weights that hardly vary have a limit, whatever the shape of their tail
         varied = self.largest_weight > _SPREAD * n * mean / max(n - self._zero, 1)
         varied = varied and self.least_probability < 0.8 * self._most_probability
-        if k > _HEAVY and varied and not any("effective sample size" in text for text in verdicts):
+        if k > heavy and varied and not any("effective sample size" in text for text in verdicts):
             verdicts.append(
-                f"the weights have a heavy tail (Pareto k {k:.2f}, above {_HEAVY:g}): a few rows not seen yet may "
+                f"the weights have a heavy tail (Pareto k {k:.2f}, above {heavy:g}): a few rows not seen yet may "
                 "change the answer by more than the interval says"
             )
-        verdicts += _rare(self._rewards, ess)
+        verdicts += _rare(self._rewards, ess, _FEW if interval in FROM_MOMENTS else VERY_FEW)
         edges = tuple((2.0 ** ((i - 32) / 2), int(c)) for i, c in enumerate(self._counts) if c)
         over_time = tuple((m, total**2 / square if square > 0 else 0.0) for m, total, square in self._over_time)
         return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
@@ -290,20 +296,22 @@ class _Commonest:
         return self.n - max(self._at_low, self._at_high)
 
 
-def _largest_of(weights: Floats) -> Floats:
-    """The largest that the fit of a tail may use, in any order."""
-    return np.partition(weights, weights.size - _TAIL)[-_TAIL:] if weights.size > _TAIL else weights
+def _with(largest: Floats, more: Floats) -> Floats:
+    """The largest of both above zero that the fit of a tail may use, in any order."""
+    least = largest.min() if largest.size == _TAIL else 0.0
+    both = np.concatenate([largest, more[more > least]])
+    return np.partition(both, both.size - _TAIL)[-_TAIL:] if both.size > _TAIL else both
 
 
-def _rare(rewards: _Commonest, ess: float) -> list[str]:
-    if rewards.n == 0 or rewards.others >= _FEW or (rewards.others == 0 and ess > _SURELY):
+def _rare(rewards: _Commonest, ess: float, few: int) -> list[str]:
+    if rewards.n == 0 or rewards.others >= few or (rewards.others == 0 and ess > _SURELY):
         return []
     if rewards.others == 0:
         return [f"all {rewards.n:,} matching rows have the reward {rewards.low:g}: they say nothing of rarer "
                 "rewards"]  # fmt: skip
     verb = "differs" if rewards.others == 1 else "differ"
     return [f"few different rewards: {rewards.others} of {rewards.n:,} matching rows {verb} from the most frequent "
-            f"reward, where an interval needs about {_FEW}"]  # fmt: skip
+            f"reward, where an interval needs about {few}"]  # fmt: skip
 
 
 def pareto_k(weights: Floats, n: int) -> float:
@@ -381,7 +389,7 @@ def _verdicts(
     return found
 
 
-def rare_rewards(rewards: Floats) -> list[str]:
+def rare_rewards(rewards: Floats, few: int = _FEW) -> list[str]:
     """Whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
 
     >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
@@ -391,8 +399,8 @@ def rare_rewards(rewards: Floats) -> list[str]:
         return []
     counts = np.unique(rewards, return_counts=True)[1]
     other = int(counts.sum() - counts.max())
-    if other >= _FEW or (other >= _FEW / 2 and other >= _COMMON * len(rewards)):  # seven of twenty are not rare
+    if other >= few or (other >= few / 2 and other >= _COMMON * len(rewards)):  # seven of twenty are not rare
         return []
     verb = "differs" if other == 1 else "differ"
     return [f"few different rewards: {other} of {len(rewards):,} matching rows {verb} from the most frequent reward, "
-            f"where an interval needs about {_FEW}"]  # fmt: skip
+            f"where an interval needs about {few}"]  # fmt: skip
