@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import dataset, fs
 
+import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, evaluate
 
@@ -180,3 +181,59 @@ def test_a_log_without_rows_is_refused_as_such(tmp_path, capsys):
     assert "log.csv has no rows" in capsys.readouterr().err
     with pytest.raises(ValueError, match="expected a path, or several, got an empty list"):
         Log.read([])
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory):
+    """A log of ours in which clicks were told, and their lack not: 40 decisions, every eighth clicked."""
+    folder, now = tmp_path_factory.mktemp("export"), [1_700_000_000.0]
+    with aw.Decider(folder / "shop", window=86400.0, seed=1, clock=lambda: now[0]) as shop:
+        for k in range(40):
+            now[0] += 10.0
+            made = shop.decide({"hour": k % 24}, arms=["a", "b"])
+            if k % 8 == 0:
+                shop.reward(made, 1.0)
+    path = folder / "log.parquet"
+    assert main(["journal", "export", "--storage", str(folder / "shop"), "--format", "parquet",
+                 "--output", str(path)]) == 0  # fmt: skip
+    return path
+
+
+def exported(path):
+    table = pa.parquet.read_table(path)
+    (path.parent / "day=1").mkdir(exist_ok=True)
+    pa.parquet.write_table(table, path.parent / "day=1" / "0.parquet")
+    return {
+        "file": path, "url": path.as_uri(), "pandas": pd.read_parquet(path), "polars": polars.read_parquet(path),
+        "lazy": polars.scan_parquet(path), "table": table, "reader": table.to_reader(7),
+        "dataset": dataset.dataset(path), "duckdb": duckdb.from_parquet(str(path)),
+    }  # fmt: skip
+
+
+def test_our_own_log_is_judged_by_age_wherever_it_comes_from(export):
+    """A frame of an export was an error about lists, or, with skip=True, a log of clicked decisions alone."""
+    for name, source in exported(export).items():
+        log = Log.read(source)
+        assert (len(log), log.rewards.sum(), log.arm_names) == (20, 3.0, ["a", "b"]), name
+        assert "20 left out as younger than" in log.remarks[0], name
+    for name, source in exported(export).items():
+        within = Log.read(source, horizon=300.0)
+        assert len(within) == 10, name
+
+
+def test_rows_of_our_log_are_never_left_out_by_outcome(export, capsys):
+    frame = pd.read_parquet(export)
+    assert len(Log.read(frame, skip=True)) == 20  # what is open is no bad row
+    frame["hour"] = range(40)
+    for mapping in ({"contexts": ["hour"], "skip": True}, {"contexts": ["hour"]}):
+        with pytest.raises(ValueError, match="selects by outcome"):
+            Log.read(frame, **mapping)
+    assert main(["evaluate", str(export), "--skip-bad-rows", "--policy", "arm:a", "--json"]) == 0
+    capsys.readouterr()
+    closed = frame.assign(reward=frame["reward"].fillna(0.0), status="closed")
+    assert len(Log.read(closed, contexts=["hour"])) == 40  # every outcome is there
+    flat = export.parent / "flat.csv"
+    frame.to_csv(flat, index=False)
+    for words in ([], ["--skip-bad-rows"]):
+        assert main(["evaluate", str(flat), "--policy", "arm:a", *words]) == 2
+        assert "selects by outcome" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import gzip
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +49,11 @@ def read(
     return Events(path, features, skip, max_features, horizon=horizon)
 
 
-def from_parquet(paths: Sequence[str], horizon: float | None = None) -> Events:
-    """A streamed log from Parquet files that the decision service wrote."""
-    return _Table(", ".join(paths), True, False, 10_000, paths, horizon)
+def from_batches(
+    batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None = None
+) -> Events:
+    """A log from a table that the decision service wrote, in batches as Arrow has them, read again in each pass."""
+    return _Table(batches, names, horizon)
 
 
 class Events:
@@ -61,10 +63,9 @@ class Events:
     logged_by = "an agent"
 
     def __init__(
-        self, path: Any, features: bool, skip: bool, max_features: int, paths: Sequence[str] | None = None,
-        horizon: float | None = None,
+        self, path: Any, features: bool, skip: bool, max_features: int, horizon: float | None = None
     ) -> None:  # fmt: skip
-        self._path, self._paths, self._features, self._skip = Path(path), paths, features, skip
+        self._path, self._features, self._skip = Path(path), features, skip
         self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
         self.cohort, self._late, self._silent = self._by_age(horizon)  # None of logs that are not ours
         self.remarks: list[str] = self._remarks()
@@ -244,9 +245,14 @@ class Events:
 
 
 class _Table(Events):
+    def __init__(
+        self, batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None
+    ) -> None:
+        self._batches, self._names = batches, names
+        super().__init__("the table", True, False, 10_000, horizon)
+
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
-        assert self._paths is not None
-        return service_log.parquet_lines(self._paths)
+        return service_log.table_lines(self._batches, self._names)
 
 
 def _record(event: Any) -> Record | None:

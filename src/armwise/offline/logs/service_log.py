@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from armwise.core.extras import needs
 from armwise.offline.logs.cohorts import CLOSED, OPEN, RULES, STATUSES, Record
 
+ROWS = 1000  # of a table that are read at a time
 _NEEDED = ("context", "arms", "index", "probability", "reward")
 _TERMS = ("status", "age", "window", "default", "rule", "learn", "active")
 _ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes", *_TERMS)
@@ -89,19 +92,37 @@ def record(event: dict[str, Any]) -> Record | None:
     return Record(age, window, default, rule, status, event.get("learn") == "arrival", rewards)
 
 
-def parquet_lines(paths: Sequence[str]) -> Iterator[tuple[int, Any, str]]:
-    """The rows of Parquet files as the JSON lines have them: number from 1, line, what is wrong with it."""
+def parquet_batches(paths: Sequence[str], wanted: list[str]) -> Iterator[Any]:
+    """The rows of Parquet files, as Arrow has them."""
     with needs("offline"):
         import pyarrow.parquet as pq
 
-    number = 0
     for path in paths:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            wanted = [name for name in _ASKED if name in file.schema_arrow.names]
-            for batch in file.iter_batches(batch_size=1000, columns=wanted):
-                for line in batch.to_pylist():
-                    number += 1
-                    yield number, *_decoded(line)
+            known = [name for name in wanted if name in file.schema_arrow.names]
+            yield from file.iter_batches(batch_size=ROWS, columns=known)
+
+
+def table_lines(
+    batches: Callable[[list[str]], Iterator[Any]], names: Collection[str] = _ASKED
+) -> Iterator[tuple[int, Any, str]]:
+    """The rows of a table as the JSON lines have them: number from 1, line, what is wrong with it."""
+    number = 0
+    for batch in batches([name for name in _ASKED if name in names]):
+        for line in batch.to_pylist():
+            number += 1
+            yield number, *_decoded(line)
+
+
+def without_open(block: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns of the service's log that are read as any table is; ValueError where a decision has no reward yet."""
+    if any(value is None or value != value for value in block.get("reward", np.empty(0)).tolist()):
+        raise ValueError(
+            "the log of armwise has open decisions, without a reward yet, and to leave them out selects by outcome: "
+            "read the export as it is (JSON lines, Parquet, or a frame of it, and none of its columns by another "
+            "name), which takes decisions by age; or give the rows whose age is above their window"
+        )
+    return block
 
 
 def _decoded(line: dict[str, Any]) -> tuple[Any, str]:

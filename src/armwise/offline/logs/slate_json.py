@@ -7,6 +7,7 @@ whole. The service writes one line per slot, all with the event's id before the 
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import warnings
@@ -58,7 +59,8 @@ def read(path: Any, *, features: bool = True, skip: bool = False) -> dict[str, A
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix == ".parquet":
-        yield from ((number, wrong or line) for number, line, wrong in service_log.parquet_lines([str(path)]))
+        rows = service_log.table_lines(functools.partial(service_log.parquet_batches, [str(path)]))
+        yield from ((number, wrong or line) for number, line, wrong in rows)
         return
     opener: Any = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:

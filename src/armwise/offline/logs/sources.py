@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
 import re
@@ -71,17 +72,26 @@ def kind_of(path: Any) -> str:
 def _table(
     blocks: Callable[..., Iterator[Block]], names: Sequence[str], n_rows: int | None, n_arms: int | None,
     arm_names: Sequence[Any] | None, mapping: dict[str, Any], *, ranged: bool = False, in_memory: bool = False,
-    lines: Lines | None = None,
-) -> TableSource:  # fmt: skip
-    """The rows of blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only."""
+    lines: Lines | None = None, batches: Callable[[list[str]], Iterator[Any]] | None = None,
+) -> TableSource | Events:  # fmt: skip
+    """The rows of blocks of columns; ``ranged`` if ``blocks`` can open some of the rows only.
+
+    Where ``batches`` gives the rows as Arrow has them, the service's own log is known as such.
+    """
     mapping = dict(mapping)
-    skip = mapping.pop("skip", False)
+    skip, horizon = mapping.pop("skip", False), mapping.pop("horizon", None)
+    ours = service_log.is_log(names)
+    if ours and batches is not None and service_log.as_usual(mapping, n_arms, arm_names):
+        return dsjson.from_batches(batches, names, horizon)
+    if horizon is not None:
+        raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
     columns = Columns.read(names, **mapping)
 
     def checked(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
         for name in wanted:
             check_column(name, names)
-        return blocks(wanted, size, *rows)
+        found = blocks(wanted, size, *rows)
+        return map(service_log.without_open, found) if ours else found
 
     return TableSource(checked, columns, n_rows, n_arms, arm_names, ranged, in_memory, lines, names, skip)
 
@@ -91,13 +101,19 @@ def _table(
 
 def from_frame(
     frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> TableSource:
+) -> TableSource | Events:
     """A log in memory from anything with named columns that turn into arrays (pandas, Polars)."""
 
     def blocks(wanted: list[str], size: int) -> Iterator[Block]:
         yield {name: _array(frame[name]) for name in wanted}
 
-    return _table(blocks, list(frame.columns), len(frame), n_arms, arm_names, mapping, in_memory=True)
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        with needs("offline"):
+            import pyarrow as pa
+        yield from pa.table(frame[wanted]).to_batches(max_chunksize=service_log.ROWS)
+
+    names = list(frame.columns)
+    return _table(blocks, names, len(frame), n_arms, arm_names, mapping, in_memory=True, batches=batches)
 
 
 def _array(column: Any) -> np.ndarray:
@@ -113,7 +129,7 @@ def _array(column: Any) -> np.ndarray:
 
 def from_polars(
     frame: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> TableSource:
+) -> TableSource | Events:
     """A log in memory from a Polars frame; a lazy one is streamed, and computed again in each pass."""
     if not hasattr(frame, "collect_batches"):
         return from_frame(frame, n_arms=n_arms, arm_names=arm_names, **mapping)
@@ -126,8 +142,12 @@ def from_polars(
                 block = batch.slice(start, size)
                 yield {name: _array(block[name]) for name in wanted}
 
-    n_rows = int(frame.select(pl.len()).collect().item())
-    return _table(blocks, frame.collect_schema().names(), n_rows, n_arms, arm_names, mapping, ranged=True)
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        for batch in frame.select(wanted).collect_batches(chunk_size=service_log.ROWS, maintain_order=True):
+            yield from batch.to_arrow().to_batches(max_chunksize=service_log.ROWS)
+
+    names, n_rows = frame.collect_schema().names(), int(frame.select(pl.len()).collect().item())
+    return _table(blocks, names, n_rows, n_arms, arm_names, mapping, ranged=True, batches=batches)
 
 
 # ---------------------------------------------------------------------- Arrow, DuckDB
@@ -135,7 +155,7 @@ def from_polars(
 
 def from_arrow(
     table: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> TableSource:
+) -> TableSource | Events:
     """A log in memory from an Arrow table or anything that exports one; a dataset is streamed.
 
     A RecordBatchReader can be read once, and an evaluation passes over the rows more than once: it goes into memory.
@@ -153,12 +173,16 @@ def from_arrow(
         for batch in table.select(wanted).to_batches(max_chunksize=size):
             yield _block(batch)
 
-    return _table(blocks, table.column_names, table.num_rows, n_arms, arm_names, mapping, in_memory=True)
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        yield from table.select(wanted).to_batches(max_chunksize=service_log.ROWS)
+
+    names, n_rows = table.column_names, table.num_rows
+    return _table(blocks, names, n_rows, n_arms, arm_names, mapping, in_memory=True, batches=batches)
 
 
 def _from_dataset(
     data: Any, n_arms: int | None, arm_names: Sequence[Any] | None, mapping: dict[str, Any]
-) -> TableSource:
+) -> TableSource | Events:
     # Little is read ahead: memory stays flat whatever the files hold.
     def blocks(wanted: list[str], size: int, first: int = 0, last: int | None = None) -> Iterator[Block]:
         if last is None:
@@ -169,22 +193,31 @@ def _from_dataset(
             batches = piece.to_batches(schema=data.schema, columns=wanted, batch_size=size, batch_readahead=2)
             yield from map(_block, within(batches, skip, end))
 
-    return _table(blocks, data.schema.names, data.count_rows(), n_arms, arm_names, mapping, ranged=True)
+    def every(wanted: list[str]) -> Iterator[Any]:
+        return iter(
+            data.to_batches(columns=wanted, batch_size=service_log.ROWS, batch_readahead=2, fragment_readahead=1)
+        )
+
+    names, n_rows = data.schema.names, data.count_rows()
+    return _table(blocks, names, n_rows, n_arms, arm_names, mapping, ranged=True, batches=every)
 
 
 def from_duckdb(
     relation: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, **mapping: Any
-) -> TableSource:
+) -> TableSource | Events:
     """A streamed log from a DuckDB relation: the query runs again in each pass, for the columns that it needs."""
 
-    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+    def batches(wanted: list[str], size: int = service_log.ROWS) -> Iterator[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in wanted)
         for batch in _reader(relation.project(quoted), size):
             for start in range(0, batch.num_rows, size):
-                yield _block(batch.slice(start, size))
+                yield batch.slice(start, size)
+
+    def blocks(wanted: list[str], size: int) -> Iterator[Block]:
+        return map(_block, batches(wanted, size))
 
     n_rows = int(relation.aggregate("count(*)").fetchall()[0][0])
-    return _table(blocks, list(relation.columns), n_rows, n_arms, arm_names, mapping)
+    return _table(blocks, list(relation.columns), n_rows, n_arms, arm_names, mapping, batches=batches)
 
 
 def _reader(relation: Any, size: int) -> Any:
@@ -226,7 +259,7 @@ def _from_arrow(column: Any) -> np.ndarray:
 
 def from_parquet(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, filesystem: Any = None,
-    horizon: float | None = None, **mapping: Any,
+    **mapping: Any,
 ) -> TableSource | Events:  # fmt: skip
     """A streamed log from Parquet: a file, several, a pattern, a folder (with Hive keys, too), a URL.
 
@@ -240,10 +273,6 @@ def from_parquet(
     paths = _paths(path, "*.parquet")
     opened = [pq.ParquetFile(p) for p in paths]
     names = opened[0].schema_arrow.names
-    if service_log.is_log(names) and service_log.as_usual(mapping, n_arms, arm_names):
-        return dsjson.from_parquet(paths, horizon)
-    if horizon is not None:
-        raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
     lengths = [f.metadata.num_rows for f in opened]
     for file in opened:
         file.close()
@@ -260,7 +289,8 @@ def from_parquet(
     def read_ahead(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
         return ahead(blocks(wanted, size, *rows))
 
-    return _table(read_ahead, names, sum(lengths), n_arms, arm_names, mapping, ranged=True)
+    every = functools.partial(service_log.parquet_batches, paths)
+    return _table(read_ahead, names, sum(lengths), n_arms, arm_names, mapping, ranged=True, batches=every)
 
 
 def _is_url(path: Any) -> bool:
@@ -312,7 +342,7 @@ def _matching(pattern: str, filesystem: Any) -> list[str]:
 def from_csv(
     path: Any, *, n_arms: int | None = None, arm_names: Sequence[Any] | None = None, delimiter: str | None = None,
     decimal: str = ".", **mapping: Any,
-) -> TableSource:  # fmt: skip
+) -> TableSource | Events:  # fmt: skip
     """A streamed log from one CSV file with a header line, or several; the delimiter is found from it if not given.
 
     ``decimal`` is the character before the decimals of a number.
