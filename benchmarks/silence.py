@@ -9,24 +9,41 @@ itself in a shop that reports every outcome at once.
 a decision a minute, and asks every judge after 10 min, 1 h, 6 h, 1 day and 3 days: the page and its metrics, versions
 of the model, and ``log()``, which reads what an export has, with ``evaluate``. It prints how often each interval holds
 the truth: the mean expected reward, within the horizon that the judge states, of the arms that were played in the
-judged decisions (of another policy: of the arms that it would have played).
+judged decisions (of another policy: of the arms that it would have played). The page's and the versions' numbers come
+from the functions behind them, on the events of a ``Decider`` in memory.
+
+``whole`` asks the same of a ``Decider`` in a folder, from end to end: what the page is sent, the text of ``/metrics``,
+versions of the model, ``log()``, and ``armwise journal export`` with ``armwise evaluate``.
+
+``weeks`` runs two weeks of a shop whose arms change every day, and evaluates the export with no option at all.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import json
 import math
 import random
+import re
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from msgspec import Raw
 
 import armwise as aw
-from armwise.service.journal.events import Decision, Reward, Row, Share
+from armwise.cli.main import main as command
+from armwise.service.decider.home import APP
+from armwise.service.engine.roster import add_version
+from armwise.service.journal.events import Creation, Decision, Reward, Row, Share
 from armwise.service.log.earnings import Earnings
+from armwise.service.web.metrics import Metrics
+from armwise.service.web.page.watch import Watch
 
 HOUR, DAY, DELAY = 3600.0, 86400.0, 600.0
 AGENTS: dict[str, Callable[[int], aw.Agent | None]] = {
@@ -178,27 +195,125 @@ class Shop:
             yield f"log(), export + evaluate {policy}", held, found.high - found.low
 
 
-def judges(runs: int, days: float, every: float, first: int) -> None:
-    """Print how often each judge was right at each time."""
+class Folder:
+    """A Decider in a folder, with a version "even" in shadow, and everything that a user may look at."""
+
+    def __init__(self, seed: int, path: Path) -> None:
+        self.clock, self._rng, self._path = Clock(), random.Random(seed), path
+        self.begun = self.clock.now
+        self.decider = aw.Decider(path / "shop", window=DAY, clock=self.clock, seed=seed)
+        self.engine = self.decider._home.engine  # type: ignore[attr-defined]
+        even = Creation({"class": "Explore", "epsilon": 1.0, "agent": {"class": "LinUCB"}})
+        add_version(self.engine, APP, "even", even)
+        self._waiting, self._expected, self._played = list[tuple[float, str]](), list[float](), list[float]()
+
+    def trade(self, until: float, every: float) -> None:
+        """Decide and report clicks until so many seconds have passed."""
+        clock, rates = self.clock, list(RATES.values())
+        while clock.now + every <= self.begun + until + 1e-6:
+            clock.now += every
+            due = [(id, 1.0) for when, id in self._waiting if when <= clock.now]
+            if due:
+                self._waiting = [each for each in self._waiting if each[0] > clock.now]
+                self.decider.reward_many(due)
+            made = self.decider.decide({}, arms=list(RATES))
+            self._expected.append(sum(made.probabilities[name] * rate for name, rate in zip(RATES, rates)))
+            self._played.append(RATES[made.arm])
+            if self._rng.random() < RATES[made.arm]:
+                self._waiting.append((clock.now + self._rng.expovariate(1.0 / DELAY), made.id))
+
+    def judged(self) -> Iterator[tuple[str, bool, float]]:
+        """(judge, whether its interval holds the truth, the interval's width)."""
+        self.engine.wait_learnt()
+        watch = Watch(self.engine, APP)
+        seen = watch.look()
+        text = Metrics().render(self.engine, look=lambda app: watch.look()).decode()
+        watch.close()
+        horizon, n = seen["cohort"]["horizon"] or DAY, seen["cohort"]["n"]
+        truth = within(horizon) * float(np.mean(self._played[:n]))
+        low, high = seen["rewards"]["low"], seen["rewards"]["high"]
+        yield "page", low <= truth <= high, high - low
+        low, high = (
+            float(re.findall(rf'armwise_reward_per_decision\{{.*end="{end}"\}} (\S+)', text)[0])
+            for end in ("low", "high")
+        )
+        yield "metrics", low - 1e-6 <= truth <= high + 1e-6, high - low
+        uplift = seen["versions"][1]["uplift"]
+        truth = within(uplift["horizon"] or DAY) * (0.04 - float(np.mean(self._expected[: uplift["n"]])))
+        yield "versions", uplift["low"] <= truth <= uplift["high"], uplift["high"] - uplift["low"]
+        log = self.decider.log()
+        assert log.cohort is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = aw.offline.evaluate(log, [1 / 3] * 3, "snips", warn=False)["snips"]
+        truth = within(log.cohort.horizon) * 0.04
+        yield "log() + evaluate", bool(found.low <= truth <= found.high), found.high - found.low
+        path, said = self._path / "log.parquet", io.StringIO()
+        words = ["--storage", str(self._path / "shop"), "--format", "parquet", "--output", str(path)]
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+            assert command(["journal", "export", *words]) == 0
+            said.seek(0), said.truncate()
+            assert command(["evaluate", str(path), "--policy", "uniform", "--json"]) == 0
+        answer = json.loads(said.getvalue())["estimates"]["dr"]
+        truth = within(aw.offline.Log.read(path).cohort.horizon) * 0.04  # type: ignore[union-attr]
+        yield "export + evaluate", answer["low"] <= truth <= answer["high"], answer["high"] - answer["low"]
+
+
+def judges(
+    runs: int, days: float, every: float, first: int, denser: float, make: Callable[[int], Shop | Folder]
+) -> None:
+    """Print how often each judge was right at each time, of the runs in which it answered; ``denser`` is the pace of
+    the first hour."""
     right, widths = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    answered = Counter[tuple[str, str]]()
     for seed in range(first, first + runs):
-        shop = Shop(seed)
+        shop = make(seed)
         for name, moment in TIMES.items():
             if moment <= days * DAY:
-                shop.trade(moment, every)
+                shop.trade(moment, denser if moment <= HOUR else every)
                 for judge, held, width in shop.judged():
+                    answered[judge, name] += 1
                     right[judge, name] += held
                     widths[judge, name] += width  # type: ignore[assignment]
-    for judge, name in right:
+        shop.decider.close()
+    for (judge, name), n in answered.items():
         print(
-            f"{judge:34} {name:7} covers {right[judge, name] / runs:.3f}, mean width {widths[judge, name] / runs:.3f}"
+            f"{judge:34} {name:7} covers {right[judge, name] / n:.3f} of {n}, mean width {widths[judge, name] / n:.3f}"
         )
 
 
+def weeks(seeds: int, every: float) -> None:
+    """Print what a new user sees: an export of two weeks, in which four of twelve arms are on offer each day."""
+    for seed in range(seeds):
+        with tempfile.TemporaryDirectory() as folder:
+            clock, rng = Clock(), random.Random(seed)
+            begun, waiting = clock.now, list[tuple[float, str]]()
+            rates = {f"offer {k}": rng.uniform(0.02, 0.06) for k in range(12)}
+            with aw.Decider(Path(folder, "shop"), window=DAY, clock=clock, seed=seed) as shop:
+                while clock.now < begun + 14 * DAY:
+                    clock.now += every
+                    if due := [(id, 1.0) for when, id in waiting if when <= clock.now]:
+                        waiting = [each for each in waiting if each[0] > clock.now]
+                        shop.reward_many(due)
+                    day = int((clock.now - begun) // DAY)
+                    made = shop.decide(
+                        {"hour": int(clock.now // HOUR) % 24}, [f"offer {(day + k) % 12}" for k in range(4)]
+                    )
+                    if rng.random() < rates[made.arm]:
+                        waiting.append((clock.now + rng.expovariate(1.0 / DELAY), made.id))
+            path = str(Path(folder, "log.parquet"))
+            assert (
+                command(["journal", "export", "--storage", f"{folder}/shop", "--format", "parquet", "--output", path])
+                == 0
+            )
+            print(f"seed {seed}, {json.dumps({name: round(rate, 4) for name, rate in rates.items()})}", flush=True)
+            assert command(["evaluate", path]) in (0, 1)
+
+
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the tasks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["agents", "told", "judges"])
+    parser.add_argument("task", choices=["agents", "told", "judges", "whole", "weeks"])
     parser.add_argument("--seeds", type=int, default=20, help="runs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--decisions", type=int, default=20_000)
@@ -210,8 +325,14 @@ def main() -> None:
         agents(args.seeds, args.decisions, args.only)
     elif args.task == "told":
         told(args.seeds, args.decisions, args.only)
+    elif args.task == "judges":
+        judges(args.seeds, args.days, args.every, args.first, args.every, Shop)
+    elif args.task == "weeks":
+        weeks(args.seeds, args.every)
     else:
-        judges(args.seeds, args.days, args.every, args.first)
+        with tempfile.TemporaryDirectory() as folder:
+            make = lambda seed: Folder(seed, Path(folder, str(seed)))  # noqa: E731
+            judges(args.seeds, args.days, args.every, args.first, 20.0, make)
 
 
 if __name__ == "__main__":

@@ -214,3 +214,77 @@ def test_a_burst_of_new_decisions_does_not_shorten_the_horizon() -> None:
     shop.decide_many([{"arms": ["a", "b"]}] * 1000)
     log = shop.log()
     assert len(log) == 400 and log.rewards.mean() == 0.25
+
+
+# ---------------------------------------------------------------------- a model that begins anew
+
+
+def expected(shop: aw.Decider) -> dict[str, float]:
+    """What the model expects of each arm."""
+    why = shop.explain(shop.decide({}, arms=list(RATES)))
+    return {arm: numbers["estimate"] for arm, numbers in why.arms.items()}
+
+
+def test_a_model_that_begins_anew_learns_no_click_before_its_lack(tmp_path: Path) -> None:
+    """A week's window: of 800 decisions of two hours, the new model learnt the clicked ones alone, worth 1.0 each."""
+    clock = Clock()
+    where: dict[str, Any] = {"storage": tmp_path / "d", "window": 7 * DAY, "clock": clock}
+    with aw.Decider(**where, seed=1) as shop:
+        told = trade(shop, clock, 800)
+        made = [shop.decide({}, arms=list(RATES)).id for _ in range(20)]
+        before = expected(shop)
+    assert told > 10 and max(before.values()) < 0.12
+    other = aw.Explore(aw.LinUCB(alpha=0.6, lam=1.0), epsilon=0.1)
+    with aw.Decider(**where, agent=other) as shop:
+        assert expected(shop) == pytest.approx(before, rel=0.01)  # their lack is learnt, until a click corrects it
+        shop.reward_many([(id, 1.0) for id in made])
+        corrected = expected(shop)
+        assert sum(corrected.values()) > sum(before.values()) + 0.02
+        clock.now += 8 * DAY
+        assert expected(shop) == pytest.approx(corrected, abs=1e-2)
+    with aw.Decider(**where, agent=aw.Explore(aw.LinUCB(alpha=0.7, lam=1.0), epsilon=0.1)) as shop:
+        assert expected(shop) == pytest.approx(corrected, abs=1e-2)  # the same, when all windows are closed
+
+
+def test_what_cannot_revise_begins_with_decisions_whose_window_is_over(tmp_path: Path) -> None:
+    clock = Clock()
+    where: dict[str, Any] = {"storage": tmp_path / "d", "window": 7 * DAY, "clock": clock}
+    with aw.Decider(**where, seed=1) as shop:
+        told = trade(shop, clock, 300)
+        clock.now += 8 * DAY
+        young = trade(shop, clock, 300)
+    with aw.Decider(**where, agent=aw.RegCB(), learn="close") as shop:
+        assert told > 3 and young > 3
+        assert shop._home.model().lessons == 300  # the older ones, clicked or not
+        clock.now += 8 * DAY
+        assert shop._home.model().lessons == 300  # those that were open when it began are not its own
+
+
+def test_a_promise_that_is_taken_back_is_learnt_again(tmp_path: Path) -> None:
+    clock = Clock()
+    where: dict[str, Any] = {"storage": tmp_path / "d", "window": DAY, "clock": clock}
+    with aw.Decider(**where, agent=aw.BetaThompson(n_arms=2), learn="arrival", seed=1) as shop:
+        told = trade(shop, clock, 300)
+        assert shop._home.model().lessons == told  # clicks, before their lack
+    clock.now += DAY + 1.0
+    with aw.Decider(**where, learn="close") as shop:
+        model = shop._home.model()
+        assert model.learns == "close" and model.lessons == 300
+        assert max(model.agent.estimate(None)[0]) < 0.2
+    with aw.Decider(**where) as shop:
+        assert shop._home.model().learns == "close"
+
+
+def test_more_positions_are_trained_on_the_lack_of_clicks_too() -> None:
+    """When the tenth decision asked for more positions, the new model knew the clicked ones alone."""
+    clock = Clock()
+    shop = aw.Decider(clock=clock, window=7 * DAY, seed=1)
+    arms = [f"arm{k}" for k in range(20)]
+    for k in range(10):
+        made = shop.decide({"x": "y"}, arms=arms)
+        if k == 0:
+            shop.reward(made, 1.0)
+    wide = {f"f{k}": "v" for k in range(30)}
+    shop.decide(wide, arms=arms)
+    assert shop._home.model().encoder.dim > 128 and isinstance(shop.agent, aw.Explore)
+    assert shop.agent.agent.t == 1 + 11  # as many as were decided

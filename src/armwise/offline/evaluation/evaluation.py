@@ -153,7 +153,8 @@ def evaluate(
         }  # fmt: skip
         rest = {"by": by, "cluster": cluster, "reward_model": reward_model}
         found = _where_offered(log, policies, masks, chosen, level, rest, options)
-        whole = Evaluations(found, baseline, by if isinstance(by, str) else "segment") if several else found[""]
+        apart = None if len({mask.tobytes() for mask in masks.values()}) == 1 else float(np.mean(log.rewards))
+        whole = Evaluations(found, baseline, by if isinstance(by, str) else "segment", apart) if several else found[""]
         if warn and whole.weaknesses:
             warnings.warn(WeakLogWarning("; ".join(whole.weaknesses)), stacklevel=2)
         return whole

@@ -53,7 +53,10 @@ def restricted(log: Log, which: Mask, name: str) -> Log:
     """The rows in which a policy was on offer."""
     if not which.any():
         raise ValueError(f"policy {name or 'given'}: none of its arms was on offer in any of the {len(which):,} rows")
-    return log.take(which)
+    part = log.take(which)
+    if not which.all():
+        part._trimmed = dict(log._trimmed) | {"in which it was not on offer": int((~which).sum())}
+    return part
 
 
 def remark(which: Mask, judged: Evaluation) -> str:

@@ -42,6 +42,8 @@ def of_several(results: Evaluations) -> str:
     if not judged:
         first = next(iter(results.values()))
         return f"This log cannot say what any of the {len(results)} policies would have earned: {_why(first)}."
+    if results.apart and len(judged) > 1:
+        return _of_apart(results, judged) + _see(results.weaknesses)
     best = max(judged, key=lambda name: judged[name].value)
     top, level = judged[best], results[best].level
     text = f"Of {len(judged)} policies, {best} would have earned most: {_value(top, level, results[best].per)}"
@@ -57,6 +59,20 @@ def of_several(results: Evaluations) -> str:
     if left:
         text += f" This log cannot say what {_listed(left)} would have earned."
     return text + _see(results.weaknesses)
+
+
+def _of_apart(results: Evaluations, judged: dict[str, Estimate]) -> str:
+    """Of policies that were on offer in different rows, what each earned beyond the same rows' own."""
+    lifts = {name: lift for name in judged if (lift := results[name].lift) is not None}
+    if not lifts:
+        return (f"The {len(judged)} policies were on offer in different rows, so their values do not compare: judge "
+                'each against the same rows with baseline="logged" (--baseline logged).')  # fmt: skip
+    best = max(lifts, key=lambda name: lifts[name].value)
+    text = (f"Each of {len(judged)} policies is judged in the rows that offered it, against what these earned. Most "
+            f"beyond that would have earned {best}: {_value(judged[best], results[best].level, results[best].per)}, "
+            f"{_lift(lifts[best], results[best].logged)}.")  # fmt: skip
+    rivals = [name for name, lift in lifts.items() if name != best and lift.high > lifts[best].low]
+    return text + (f" By these intervals {_listed(rivals)} may be as good." if rivals else "")
 
 
 def of_comparison(comparison: Comparison) -> str:
@@ -94,7 +110,8 @@ def signed(value: float) -> str:
 
 
 def _value(e: Estimate, level: float, per: str) -> str:
-    return f"{number(e.value)} per {per} ({level:.0%} interval {ends_of(e)})"
+    share = f"{level:.0%}" if level < 0.995 else f"{level:.1%}"
+    return f"{number(e.value)} per {per} ({share} interval {ends_of(e)})"
 
 
 def _lift(lift: Lift, logged: float) -> str:

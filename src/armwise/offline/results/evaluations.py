@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from armwise.offline.results import answers, terminal
@@ -23,8 +24,21 @@ class Evaluations(Mapping[str, Evaluation]):
     (['old', 'new'], 0.115)
     """
 
-    def __init__(self, evaluations: dict[str, Evaluation], baseline: str | None, by: str) -> None:
+    def __init__(
+        self, evaluations: dict[str, Evaluation], baseline: str | None, by: str, apart: float | None = None
+    ) -> None:
         self._evaluations, self.baseline, self.by = evaluations, baseline, by
+        self._earned = apart  # by the whole log, where each policy is judged on the rows that offered it
+
+    @property
+    def apart(self) -> bool:
+        """Whether policies are judged on different rows, those in which each was on offer: values do not compare."""
+        return self._earned is not None
+
+    @property
+    def logged(self) -> float:
+        """What the log itself earned per decision."""
+        return next(iter(self.values())).logged if self._earned is None else self._earned
 
     def __getitem__(self, name: str) -> Evaluation:
         return self._evaluations[name]
@@ -49,8 +63,11 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan of the analysis, which is the same for all policies."""
-        return next(iter(self.values())).plan
+        """The plan of the analysis, which is the same for all policies; rows are those of all."""
+        plan = next(iter(self.values())).plan
+        if plan is None or not self.apart:
+            return plan
+        return replace(plan, rows="each policy's own, in which it was on offer: see the table and the warnings")
 
     @property
     def notes(self) -> list[str]:
@@ -86,7 +103,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values."""
-        logged = next(iter(self.values())).logged
+        logged = self.logged
         return {"policies": {name: each.to_dict() for name, each in self.items()}, "baseline": self.baseline,
                 "by": self.by, "logged": logged if math.isfinite(logged) else None, "verdict": self.verdict,
                 "plan": None if self.plan is None else self.plan.to_dict(), "answer": self.answer,

@@ -120,7 +120,7 @@ def several_figure(results: Evaluations, *, said: bool = False) -> Any:
     axes.set_yticks(range(len(lines)), [f"{name}, {_name(e)}" for name, e, _ in lines], fontsize=9, color=_INK)
     axes.set_ylim(len(lines) - 0.5, -0.9)
     first = next(iter(results.values()))
-    _logged(axes, first.logged)
+    _logged(axes, results.logged)
     axes.set_xlabel(f"estimated reward per decision, {first.level:.0%} intervals for all at once", color=_INK)
     axes.set_title(f"{lines[0][1].n:,} rows", loc="left", fontsize=11, color=_INK)
     _quiet(axes)

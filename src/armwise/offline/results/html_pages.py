@@ -16,7 +16,7 @@ from armwise.offline.results.figures import evaluation_figure as evaluation_figu
 from armwise.offline.results.figures import saved as saved
 from armwise.offline.results.figures import several_figure as several_figure
 from armwise.offline.results.plan import ESTIMATORS, Plan
-from armwise.offline.results.terminal import cells, header, lift_line, number, weight_facts
+from armwise.offline.results.terminal import cells, header, lift_line, lift_lines, number, weight_facts
 
 if TYPE_CHECKING:
     from armwise.offline.learning.fit_policy import Fitted
@@ -178,10 +178,9 @@ def several_fragment(results: Evaluations) -> str:
 def _several_tables(results: Evaluations) -> str:
     first = next(iter(results.values()))
     rows = [[name, *cells(e)] for name, each in results.items() for e in each.values()]
-    lifts = [f"{name}: {lift_line(each)}" for name, each in results.items() if each.lift is not None]
-    earned = [f"the log earned {number(first.logged)} per decision"] if math.isfinite(first.logged) else []
+    earned = [f"the log earned {number(results.logged)} per decision"] if math.isfinite(results.logged) else []
     table = _table(["policy", *header(first.level)], rows)
-    return table + _list([*earned, *lifts, *_notes(results)]) + _segments(dict(results))
+    return table + _list([*earned, *lift_lines(results), *_notes(results)]) + _segments(dict(results))
 
 
 def _notes(result: Evaluation | Evaluations) -> list[str]:

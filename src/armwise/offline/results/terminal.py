@@ -126,14 +126,20 @@ def several_table(results: Evaluations) -> str:
     return "\n".join(lines)
 
 
+def lift_lines(results: Evaluations) -> list[str]:
+    """Lifts, each over what was earned in the very rows that its policy is judged on."""
+    same = ", in the rows that offered it" if results.apart else ""
+    return [f"{name}: {lift_line(each)}{same}" for name, each in results.items() if each.lift is not None]
+
+
 def several_lines(results: Evaluations) -> list[str]:
     """Policies and estimators, lifts, segments."""
     first = next(iter(results.values()))
     body = [[name, *cells(e)] for name, each in results.items() for e in each.values()]
     lines = lines_of(["policy", *header(first.level)], body, left={0, 1, 3})
-    if math.isfinite(first.logged):
-        lines.append(f"the log earned {number(first.logged)} per decision")
-    lines += [f"{name}: {lift_line(each)}" for name, each in results.items() if each.lift is not None]
+    if math.isfinite(results.logged):
+        lines.append(f"the log earned {number(results.logged)} per decision")
+    lines += lift_lines(results)
     if first.segments:
         rows = []
         for segment in first.segments:

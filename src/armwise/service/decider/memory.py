@@ -174,9 +174,10 @@ class Memory:
                 model.warm_start(event)
                 continue
             with contextlib.suppress(ValueError, ArithmeticError):
-                decision = model.reencode(event.journaled())
-                if event.closed:
-                    model.learn(decision, event.outcome)
+                lesson = event.outcome if event.closed else None
+                model.learn_past(
+                    model.reencode(event.journaled()), event.seq, True, lesson, event.deadline >= self._now
+                )
             event.seen = None
         model.version = model.since = self._seq
         self._creation, self._model = creation, model

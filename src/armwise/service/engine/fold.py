@@ -7,6 +7,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from armwise.core import saving
 from armwise.service.journal.bases import base_of
@@ -22,6 +23,7 @@ from armwise.service.journal.events import (
     Version,
 )
 from armwise.service.journal.journal import Journal, SnapshotMark, Write
+from armwise.service.journal.rules import Status, happen
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
@@ -99,7 +101,7 @@ def fold(
                 case Import() as imported:
                     settings = models[row.app].settings  # they are the application's, not the model's
                     former, models[row.app] = models[row.app], saving.loads(imported.data)
-                    models[row.app].settings = settings
+                    models[row.app].settings, models[row.app].assumed = settings, row.seq
                     inherit(models[row.app], former)
                 case Lessons() as lessons_of_others:
                     models[row.app].warm_start(lessons_of_others)
@@ -173,36 +175,60 @@ def _teaches(row: Row, strict: bool) -> int:
         return 0
 
 
-def train(model: Model, journal: Journal, app: str, upto: int) -> None:
+def train(model: Model, journal: Journal, app: str, upto: int, now: int) -> None:
     """Train a model on the application's outcomes in the journal before an event.
 
     Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
+    Of decisions whose window runs at ``now`` what is known so far is learnt where it can be corrected; else those
+    before the first one of which nothing is known: a click is not learnt without the lack of others.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> model = build_model(Creation())
-    >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10); model.lessons
+    >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10, now=0); model.lessons
     0
     """
     made = "SELECT 1 FROM events WHERE app = ? AND kind IN ('create', 'configure') AND seq < ? LIMIT 1"
     if not journal.connection.execute(made, (app, upto)):  # it is made for the first time
         return
-    waiting: dict[int, Decision] = {}
+    waiting: dict[int, tuple[Decision, Status]] = {}
+    early: dict[int, tuple[Decision, float, Any]] = {}  # outcomes known before the lack of others is
+
+    def learn(seq: int, lesson: float | None, cost: Any = None) -> None:
+        decision, status = waiting.pop(seq)
+        is_open = status.deadline >= now
+        if is_open and lesson is not None and not model.waits(decision) and not model.corrects(decision):
+            early[seq] = decision, lesson, cost
+        else:
+            model.learn_past(decision, seq, status.active, lesson, is_open, cost)
+
     for row in journal.events(model.settings.forgotten):
         if row.seq >= upto:
-            return
+            break
         journal.pace.rest()
         if row.app != app or row.is_a(Creation, Change, Import, Version):
             continue
         try:
             if isinstance(event := row.event, Decision):
-                waiting[row.seq] = model.reencode(event)
+                waiting[row.seq] = model.reencode(event), Status.of(row, event)
             elif isinstance(event, Lessons):
                 model.warm_start(event)
-            elif (lesson := row.lesson) is not None and lesson[0] in waiting:
-                cost = event.cost if isinstance(event, Reward) else None
-                model.learn(waiting.pop(lesson[0]), lesson[1], cost=cost)
+            elif isinstance(event, Sequel) and event.decision in waiting:
+                happen(event, waiting[event.decision][1], row.time)
+                if event.lesson is not None:
+                    learn(event.decision, event.lesson, event.cost if isinstance(event, Reward) else None)
         except (ValueError, ArithmeticError):  # the same on every replay
             continue
+    unknown = upto
+    for seq, (decision, status) in list(waiting.items()):
+        rest = not model.waits(decision) and not model.corrects(decision) and status.active
+        over = status.deadline < now  # and nobody has journaled it yet
+        if rest and not over:
+            unknown = min(unknown, seq)
+        with contextlib.suppress(ValueError, ArithmeticError):
+            learn(seq, status.expire().lesson if rest and over else None)
+    for seq, (decision, lesson, cost) in early.items():
+        if seq < unknown:
+            model.learn(decision, lesson, cost=cost)
 
 
 def _made(creation: Creation, journal: Journal | None, row: Row, before: Model | None) -> Model:
@@ -211,8 +237,10 @@ def _made(creation: Creation, journal: Journal | None, row: Row, before: Model |
     if before is not None:
         forgotten = max(model.settings.forgotten, before.settings.forgotten)
         model.settings = model.settings.changed(Change(forgotten=forgotten))
+    model.assumed = row.seq
     if creation.train and journal is not None:
-        train(model, journal, row.app, row.seq)
+        model.assumed = model.settings.forgotten
+        train(model, journal, row.app, row.seq, row.time)
     return model
 
 

@@ -139,6 +139,8 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     def since(self, before: Creation) -> Creation | Change | None:
         """The event for a changed description: new settings keep the model, anything else replaces it.
 
+        So does ``learn``, where outcomes were promised before: what was learnt on the promise is learnt again.
+
         >>> Creation(settings=Settings(window=60.0)).since(Creation()).window
         60.0
         >>> Creation(seed=2).since(Creation()).seed
@@ -147,6 +149,8 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
         if msgspec.structs.replace(self, settings=before.settings, train=before.train) != before:
             return self
         old, new = before.settings, self.settings
+        if old.learn == ARRIVAL != new.learn:
+            return self
         changed = {n: getattr(new, n) for n in new.__struct_fields__ if getattr(new, n) != getattr(old, n)}
         return Change(**changed) if changed else None
 

@@ -82,6 +82,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
         view.scaler, view.settings = scaler, part.settings
         view.draws.share(part.draws)
         view.version, view.since, view.roster = part.version, part.since, part.roster
+        view.assumed = part.assumed
         view.name, view.previous = part.name, part.previous
         view.lessons, view.refused = sum(p.lessons for p in parts), sum(p.refused for p in parts)
         view.drift, view.reward_ends = part.drift, part.reward_ends

@@ -82,8 +82,8 @@ class DecisionOutcome(NamedTuple):
 class Model(saving.Saved):
     """An agent that reads JSON, and learns a journal."""
 
-    _learnt = ("scaler", "settings", "version", "since", "lessons", "refused", "name", "previous", "roster", "versions",
-               "drift", "reward_ends")  # fmt: skip
+    _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous", "roster",
+               "versions", "drift", "reward_ends")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -98,7 +98,8 @@ class Model(saving.Saved):
         self.scaler = Scaler()
         self.settings = Settings()
         self.version = 0  # the last event of this application that was folded in
-        self.since = 0  # the event that it began with: of decisions before it nothing was assumed
+        self.since = 0  # the event that it began with
+        self.assumed = 0  # the event after which it assumes the default of provisional decisions: that, if untrained
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
         self.drift = DriftDetector()
@@ -261,7 +262,9 @@ class Model(saving.Saved):
             self._apply_outcome(*outcome)
 
     def _apply_outcome(self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None) -> None:
-        assumed = decision.learn == PROVISIONAL and sequel.decision > self.since
+        if self.began_within(sequel.decision, decision):
+            return
+        assumed = decision.learn == PROVISIONAL and sequel.decision > self.assumed
         lesson = sequel.lesson
         drifted = lesson is not None and self.drift.surprised(
             sequel.decision, self.to_agent_range(lesson, decision.rule), self.reward_ends
@@ -270,13 +273,41 @@ class Model(saving.Saved):
             if isinstance(sequel, Activation) and sequel.shown and assumed:
                 self.learn_default(decision, shown=True)
         elif assumed and not isinstance(sequel, Activation):
-            self._correct_default(decision, lesson, at_hand, sequel.decision)
+            self.correct_default(decision, lesson, at_hand, sequel.decision)
         else:
             self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
         if drifted:
             self.forget()
 
-    def _correct_default(self, decision: Decision, reward: float, at_hand: EncodedRequest | None, seq: int) -> None:
+    def waits(self, decision: Decision) -> bool:
+        """Whether the outcome of a decision is journaled when it is to be learnt, be it a click or its lack."""
+        return decision.learn == CLOSE or self.learns == ARRIVAL
+
+    def corrects(self, decision: Decision) -> bool:
+        """Whether the default reward of a decision is learnt until its outcome is known."""
+        return decision.learn == PROVISIONAL and self.learns == PROVISIONAL
+
+    def began_within(self, seq: int, decision: Decision) -> bool:
+        """Whether a decision was made before this model began, and no outcome of it is a lesson any more: a click would
+        be learnt before the lack of others."""
+        if seq > self.since or self.waits(decision):
+            return False
+        return seq <= self.assumed or not self.corrects(decision)
+
+    def learn_past(
+        self, decision: Decision, seq: int, shown: bool, lesson: float | None, is_open: bool, cost: Any = None
+    ) -> None:
+        """Learn a decision that was made before this model began: its outcome, or, where it is open and what is
+        learnt can be corrected, what is known so far."""
+        if self.corrects(decision) and (is_open or lesson is None):
+            if shown:
+                self.learn_default(decision, shown=True)
+            if lesson is not None:
+                self.correct_default(decision, lesson, None, seq)
+        elif lesson is not None:
+            self.learn(decision, lesson, cost=cost)
+
+    def correct_default(self, decision: Decision, reward: float, at_hand: EncodedRequest | None, seq: int) -> None:
         """Replace the default reward of a decision by its outcome."""
         before = self.to_agent_range(decision.default, decision.rule)
         after = self.to_agent_range(reward, decision.rule)
@@ -414,6 +445,7 @@ class Model(saving.Saved):
         return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
 
     def _restore(self, state: dict[str, Any]) -> None:
+        state = {"assumed": state["since"]} | state  # snapshots of 0.1.0 do not have it
         super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
         self._share_scaler()
 
@@ -428,7 +460,7 @@ class Model(saving.Saved):
         twin.scaler = copy.deepcopy(self.scaler)
         twin.settings = self.settings
         twin.draws.share(self.draws)
-        twin.version, twin.since = self.version, self.since
+        twin.version, twin.since, twin.assumed = self.version, self.since, self.assumed
         twin.lessons, twin.refused = self.lessons, self.refused
         twin.drift, twin.reward_ends = self.drift.copy(), list(self.reward_ends)
         twin.name, twin.previous, twin.roster = self.name, self.previous, self.roster

@@ -120,6 +120,8 @@ class Challenger(saving.Saved):
                 self.model.warm_start(lessons)
                 self.model.scaler = shared
             case event if isinstance(event, Sequel) and decision is not None:
+                if self.model.began_within(event.decision, decision):
+                    return
                 self.model.apply_outcomes([DecisionOutcome(event, self._own(decision))])
 
     def count_foreign_decision(self, seq: int, decision: Decision) -> None:
