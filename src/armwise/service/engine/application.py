@@ -12,6 +12,9 @@ from armwise.service.journal.events import DEFAULT_AGENT, FORGET, LEAST_PAIRS, M
 from armwise.service.model.build import build_model
 from armwise.service.model.model import Model
 
+MAX_VARIANTS = 100
+_KINDS = {bool: "boolean", str: "string", int: "number", float: "number", dict: "object"}
+
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
     """One application: its agent and how it learns. Every field may be left out.
@@ -33,6 +36,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     drift: str = FORGET
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+    variants: dict[str, Any] = {}  # as a feature flag: the value of each arm
 
     def __post_init__(self) -> None:
         if self.max_pairs < LEAST_PAIRS:
@@ -48,6 +52,9 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         for arm in self.arms:
             check_id("an arm's id", arm)
+        check_variants(self.variants)
+        if self.variants and self.arms and sorted(self.variants) != sorted(self.arms):
+            raise InvalidInput(f"variants must be the arms {self.arms}, got {list(self.variants)}")
         build_model(self.creation())
         rivals(self.creation())
 
@@ -59,9 +66,31 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         settings = Settings(
             self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
-            policies=self.policies, drift=self.drift,
+            policies=self.policies, drift=self.drift, extra={"variants": self.variants} if self.variants else {},
         )  # fmt: skip
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
+
+
+def check_variants(variants: dict[str, Any]) -> None:
+    """InvalidInput unless these are values of one type, by variant.
+
+    >>> check_variants({"on": True, "off": 0})
+    Traceback (most recent call last):
+    ...
+    armwise.features.encoding.tokens.InvalidInput: variants must have values of one type, got boolean and number
+    """
+    if not variants:
+        return
+    kinds = []
+    for name, value in variants.items():
+        check_id("a variant", name)
+        if (kind := _KINDS.get(value.__class__)) is None:
+            raise InvalidInput(f"variants.{name} must be a boolean, a string, a number or an object, got {value!r:.60}")
+        kinds.append(kind)
+    if len(set(kinds)) > 1:
+        raise InvalidInput(f"variants must have values of one type, got {' and '.join(sorted(set(kinds)))}")
+    if len(variants) > MAX_VARIANTS:
+        raise InvalidInput(f"variants must be at most {MAX_VARIANTS}, got {len(variants)}")
 
 
 def rivals(creation: Creation) -> dict[str, Model]:

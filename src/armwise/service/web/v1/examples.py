@@ -78,6 +78,18 @@ EXAMPLES: dict[str, Any] = {
     },
     "VersionList": {"versions": [_VERSION]},
     "VersionShown": _VERSION,
+    # ------------------------------------------------------------------ feature flags
+    "Evaluation": {"context": {"targetingKey": "user-7", "plan": "pro"}},
+    "Evaluated": {
+        "key": "banner", "value": True, "variant": "on", "reason": "SPLIT",
+        "metadata": {"decision": "unit-5319-2991725", "probability": 0.95, "version": 12},
+    },
+    "EvaluatedFlags": {
+        "flags": [{"key": "banner", "errorCode": "GENERAL", "errorDetails": "the service is starting or stopping"}]
+    },
+    "Failed": {"key": "banner", "errorCode": "FLAG_NOT_FOUND", "errorDetails": "no flag is called 'banner'"},
+    "Tracked": {"counted": [{"key": "banner", "decision": "unit-5319-2991725", "late": False}]},
+    "Tracking": {"name": "click", "context": {"targetingKey": "user-7"}, "details": {"flag": "banner", "value": 1.0}},
     # ------------------------------------------------------------------ Personalizer's dialects
     "RankRequest": {"contextFeatures": [{"timeOfDay": "morning"}], "actions": _ACTIONS, "eventId": "evt-1"},
     "RankAnswer": {

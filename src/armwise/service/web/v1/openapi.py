@@ -26,6 +26,7 @@ _SAID = {
     200: "done",
     201: "made, and durable",
     204: "done",
+    304: "not modified",
     400: "bad input",
     401: "no valid key",
     402: "the rest of the budget does not cover a decision: none was made",

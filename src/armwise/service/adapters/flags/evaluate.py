@@ -1,0 +1,271 @@
+"""Evaluation: of one flag, and of all in one commit.
+
+An evaluation is a deferred decision. SDKs evaluate often, cache, and load every flag that a page might use: a decision
+counts once it was shown, which an exposure or its first outcome says (``track``). A unit's decision of a window has an
+id that follows from both, so that evaluating again, here or in another process, finds the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
+from armwise.service.adapters.flags.failure import (
+    FLAG_NOT_FOUND,
+    GENERAL,
+    INVALID_CONTEXT,
+    PARSE_ERROR,
+    TARGETING_KEY_MISSING,
+    Failure,
+)
+from armwise.service.adapters.flags.flag import Flag, flag_of
+from armwise.service.engine.draw import Answer, answer
+from armwise.service.errors import Conflict
+from armwise.service.sharding.sharded_engine import AnyEngine
+from armwise.service.web import admission
+from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply
+from armwise.service.web.offload import in_thread
+from armwise.service.web.v1.schemas import said
+
+MAX_UNIT = 4096  # characters of a targeting key
+MAX_FLAGS = 1000  # in one bulk evaluation
+KEPT = 100_000  # answers that are kept, so that evaluating again costs no look into the journal
+
+
+_UNIT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_UNIT}
+RawContext = Annotated[
+    msgspec.Raw,
+    said(
+        allOf=[
+            {"$ref": "#/components/schemas/Features"},
+            {"type": "object", "required": ["targetingKey"], "properties": {"targetingKey": _UNIT}},
+        ]
+    ),
+]
+
+
+class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
+    """What an evaluation takes: a context with the targeting key, other members are attributes."""
+
+    context: RawContext
+
+
+class Evaluated(msgspec.Struct, omit_defaults=True):
+    """What an evaluation answers."""
+
+    key: str
+    value: Any
+    variant: str
+    reason: str
+    metadata: dict[str, Any]
+
+
+class EvaluatedFlags(msgspec.Struct):
+    """What a bulk evaluation answers: flags, or why one could not be evaluated."""
+
+    flags: list[Any]
+
+
+class Failed(msgspec.Struct):
+    """What went wrong."""
+
+    errorCode: str
+    errorDetails: str
+    key: str = ""  # the flag's, where one was meant
+
+
+class Unit(NamedTuple):
+    """Who asks: the targeting key, and the attributes as JSON."""
+
+    key: str
+    attributes: bytes
+
+
+_decode = msgspec.json.Decoder(Evaluation)
+_decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_kept: weakref.WeakKeyDictionary[AnyEngine, dict[tuple[str, str], Answer]] = weakref.WeakKeyDictionary()
+
+
+def read(body: bytes, key: str = "") -> Unit:
+    """The unit of a body; Failure with the protocol's code.
+
+    >>> read(b'{"context": {"targetingKey": "user-7", "plan": "pro"}}')
+    Unit(key='user-7', attributes=b'{"plan":"pro"}')
+    >>> read(b'{"context": {}}')
+    Traceback (most recent call last):
+    ...
+    armwise.service.adapters.flags.failure.Failure: the context must have a targetingKey: the unit that is decided for
+    """
+    try:
+        raw = bytes(_decode.decode(body).context)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        code = INVALID_CONTEXT if isinstance(error, msgspec.ValidationError) else PARSE_ERROR
+        raise Failure(400, code, f"the body: {why(error, body)}", key=key) from None
+    return read_unit(raw, key)
+
+
+def read_unit(raw: bytes, key: str = "") -> Unit:
+    """The unit of a context.
+
+    >>> read_unit(b'{"targetingKey": "user-7"}').attributes
+    b'{}'
+    """
+    try:
+        context = _decode_context.decode(raw)
+        named = "targetingKey" in context
+        unit = msgspec.json.decode(context.pop("targetingKey", msgspec.Raw(b"null")))
+        attributes = msgspec.json.encode(context)
+        refuse_twice("the context", raw, part(attributes, "c").n_keys + named)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidInput) as error:
+        raise Failure(400, INVALID_CONTEXT, f"the context: {why(error, raw)}", key=key) from None
+    if unit is None or unit == "":
+        missing = "the context must have a targetingKey: the unit that is decided for"
+        raise Failure(400, TARGETING_KEY_MISSING, missing, key=key)
+    if not isinstance(unit, str) or len(unit) > MAX_UNIT:
+        wrong = f"targetingKey must be a text of at most {MAX_UNIT} characters, got {unit!r:.60}"
+        raise Failure(400, INVALID_CONTEXT, wrong, key=key)
+    return Unit(unit, attributes)
+
+
+def find_flag(call: Call, key: str, role: str) -> Flag:
+    """A flag that the key of a call may use; Failure where there is none, or it may not."""
+    if call.named and key != call.application:
+        raise Failure(404, FLAG_NOT_FOUND, f"no flag is called {key!r:.100}", key=key)
+    if not call.key.may(role, key):
+        raise Failure(403, GENERAL, "this key does not allow that", key=key)
+    if key not in call.engine.models and key not in call.engine.creations:
+        raise Failure(404, FLAG_NOT_FOUND, f"no flag is called {key!r:.100}", key=key)
+    flag = flag_of(call.engine.model(key))
+    if flag is None:
+        problem = f"{key!r:.100} is no flag: give the application variants, or fixed arms"
+        raise Failure(404, FLAG_NOT_FOUND, problem, key=key)
+    return flag
+
+
+def visible(call: Call, role: str = "decide") -> list[str]:
+    """The flags that the key of a call may use, in the order of their names."""
+    names = [call.application] if call.named else sorted({*call.engine.models, *call.engine.creations})
+    return [name for name in names if call.key.may(role, name)]
+
+
+async def evaluate(call: Call) -> Response:
+    """``POST evaluate/flags/{key}``: a unit's variant of one flag."""
+    key = call.params[0]
+    flag = find_flag(call, key, "decide")
+    call.application = key
+    apart = admission.large(call.body)
+    unit = await admission.aside(apart, lambda: read(call.body, key))
+    [(_, found)] = await decided(call, [(key, flag)], unit, apart)
+    if isinstance(found, Failure):
+        raise found
+    return reply(evaluated(key, flag, found))
+
+
+async def evaluate_all(call: Call) -> Response:
+    """``POST evaluate/flags``: a unit's variants of all flags, in one commit; 304 where they are those of the ETag."""
+    apart = admission.large(call.body)
+    unit = await admission.aside(apart, lambda: read(call.body))
+    flags: list[tuple[str, Flag]] = []
+    answers: dict[str, Any] = {}
+    for name in visible(call):
+        try:
+            if (flag := flag_of(call.engine.model(name))) is not None:
+                flags.append((name, flag))
+        except Exception as error:  # one that cannot be served is no reason to refuse the others
+            problem = problem_of(error)
+            answers[name] = Failure(503, GENERAL, str(problem or "it cannot be served"), key=name).fields
+    if len(flags) > MAX_FLAGS:
+        raise Failure(400, GENERAL, f"there are {len(flags)} flags, at most {MAX_FLAGS} are evaluated at once")
+    of = dict(flags)
+    for name, found in await decided(call, flags, unit, apart or len(flags) > 100):
+        answers[name] = found.fields if isinstance(found, Failure) else evaluated(name, of[name], found)
+    body = msgspec.json.encode({"flags": [answers[name] for name in sorted(answers)]})
+    tag = b'"%b"' % hashlib.blake2b(body, digest_size=16).hexdigest().encode()
+    headers = ((b"etag", tag),)
+    sent = [each.strip().removeprefix("W/") for each in call.header(b"if-none-match").split(",")]
+    if tag.decode() in sent or "*" in sent:
+        return Response(304, b"", headers=headers)
+    return Response(200, body, headers=headers)
+
+
+def evaluated(key: str, flag: Flag, it: Answer) -> Evaluated:
+    """The protocol's answer; the decision, its probability and the model's version are metadata."""
+    metadata = {"decision": it.id, "probability": it.probability, "version": it.version}
+    return Evaluated(key, flag.values[it.arm], it.arm, "SPLIT", metadata)
+
+
+async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: bool) -> list[Any]:
+    """A unit's decision of each flag, or why there is none; new ones are made durable in one commit."""
+    engine, now = call.engine, call.engine.now()
+    kept = _kept.setdefault(engine, {})
+    found: dict[str, Answer | Failure] = {}
+    tokens = part(unit.attributes, "c")
+
+    def drawn() -> list[tuple[str, Flag, Any]]:
+        writes = []
+        for key, flag in flags:
+            id = flag.decision(unit.key, now)
+            known = kept.get((key, id))
+            if known is not None and known.arm in flag.values:
+                found[key] = known
+                continue
+            try:
+                write = engine.prepare(
+                    key, unit.attributes, flag.arms, id=id, deferred=True, by=call.key.name, tokens=tokens, now=now
+                )
+                writes.append((key, flag, write))
+            except Exception as error:
+                found[key] = _failure(error, key)
+        return writes
+
+    apart = apart or (len(flags) == 1 and admission.heavy(call, [tokens], flags[0][1].arms.tail))
+    writes = await admission.aside(apart, drawn)
+    try:
+        committed = await call.submit([write for _, _, write in writes]) if writes else []
+        for (key, _, write), written in zip(writes, committed):
+            found[key] = answer(written, write)
+    except Conflict:  # some were decided before, in another context: a unit keeps what it got
+        for key, flag, write in writes:
+            found[key] = await _again(call, key, flag, write)
+    for key, flag in flags:
+        one = found[key]
+        if isinstance(one, Answer):
+            if len(kept) >= KEPT:
+                kept.clear()
+            kept[key, flag.decision(unit.key, now)] = one
+    return list(found.items())
+
+
+async def _again(call: Call, key: str, flag: Flag, write: Any) -> Answer | Failure:
+    """The decision that has this id, made now if there is none."""
+    try:
+        return answer((await call.submit([write]))[0], write)
+    except Conflict:
+        it, _, _ = await in_thread(call.engine.find, key, write.id, True)
+    except Exception as error:
+        return _failure(error, key)
+    if it.arm not in flag.values:
+        gone = f"the variant {it.arm!r} that the unit has in this window is none of the flag's any more"
+        return Failure(500, GENERAL, gone, key=key)
+    return it
+
+
+def _failure(error: Exception, key: str) -> Failure:
+    problem: Problem | None = problem_of(error)
+    if problem is None:
+        raise error
+    code = INVALID_CONTEXT if problem.status == 400 else GENERAL
+    return Failure(problem.status, code, str(problem), problem.headers, key)
+
+
+FAILED = dict.fromkeys((400, 401, 402, 403, 404, 409, 413, 503), Failed)
+ROUTES = [
+    Route("POST", "ofrep/v1/evaluate/flags/{}", "decide", evaluate, takes=Evaluation,
+          gives={200: Evaluated, **FAILED}),
+    Route("POST", "ofrep/v1/evaluate/flags", "decide", evaluate_all, takes=Evaluation,
+          gives={200: EvaluatedFlags, 304: None, **FAILED}),
+]  # fmt: skip

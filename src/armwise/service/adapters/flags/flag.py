@@ -1,0 +1,51 @@
+"""A flag: an application whose arms have values."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any, NamedTuple
+
+import msgspec
+
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.service.model.model import Model
+
+
+class Flag(NamedTuple):
+    """What an application answers as a flag: its arms, the value of each, and how long a unit keeps its arm."""
+
+    arms: ArmColumns
+    values: dict[str, Any]
+    window: int  # milliseconds
+
+    def decision(self, unit: str, now: int, back: int = 0) -> str:
+        """The id of a unit's decision in this window, or ``back`` windows before.
+
+        >>> flag = Flag(read_arms([b'"on"']), {"on": True}, 600_000)
+        >>> flag.decision("user-7", 1_000_000), flag.decision("user-7", 1_700_000, back=1)
+        ('unit-...', 'unit-...')
+        """
+        digest = hashlib.blake2b(unit.encode(), digest_size=16).hexdigest()
+        return f"unit-{digest}-{now // self.window - back}"
+
+
+def flag_of(model: Model) -> Flag | None:
+    """The flag that an application is: by its variants, or by its fixed arms; None where arms come with requests.
+
+    >>> from armwise.service.journal.events import Creation
+    >>> from armwise.service.model.build import build_model
+    >>> flag_of(build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"]))).values
+    {'a': 'a', 'b': 'b'}
+    >>> flag_of(build_model(Creation())) is None
+    True
+    """
+    values = model.settings.extra.get("variants") or {arm: arm for arm in model.arms}
+    if not values:
+        return None
+    return Flag(_columns(tuple(values)), values, max(1, int(model.settings.window * 1000)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _columns(names: tuple[str, ...]) -> ArmColumns:
+    return read_arms([msgspec.json.encode(name) for name in names])
