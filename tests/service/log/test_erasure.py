@@ -18,13 +18,14 @@ from armwise.cli.main import main
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.errors import Unknown
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Retention
 from armwise.service.log.subjects import Subjects, closings
 from armwise.service.log.verify import verify
 from tests.service.database import Server
-from tests.service.serving import Running, replayed, settled, state
+from tests.service.serving import Running, ask, replayed, settled, state
 
 WHOM = "subject-4711"
 
@@ -208,6 +209,49 @@ def test_the_leading_process_finishes_what_another_one_was_asked(
     while other.client.get(f"/v1/decisions/{made}").status_code != 404:
         assert time.monotonic() < end, "the leading process never erased it"
         time.sleep(0.05)
+
+
+def test_an_erasure_that_the_retention_did_first_is_answered(
+    engines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, it was answered 503: between the commit and its turn nothing was left to do."""
+    engine = engines(window=600.0)
+    retention, write = Retention(engine), engine.writer.write
+    for id, done_first in (("e1", True), ("e2", False)):
+        ask(engine, id, {"user": "u7"})
+
+        def then_retention_runs(group: Any, done_first: bool = done_first) -> Any:
+            written = write(group)
+            if done_first:
+                monkeypatch.setattr(engine.writer, "write", write)
+                retention.run()
+            return written
+
+        monkeypatch.setattr(engine.writer, "write", then_retention_runs)
+        answer = retention.erase("shop", "user", "u7")
+        monkeypatch.setattr(engine.writer, "write", write)
+        assert (answer.found["decisions"], answer.remaining) == (1, 0)
+        with pytest.raises(Unknown):
+            engine.find("shop", id)
+
+
+def test_an_erasure_that_the_leading_process_did_first_is_answered(engines: Callable[..., Any]) -> None:
+    """The process that was asked finds nothing left, and says so."""
+    engine = engines(window=600.0)
+    leading, asked = Retention(engine), Retention(engine)
+    ask(engine, "e1", {"user": "u7"})
+    write = engine.writer.write
+
+    def then_the_leader_runs(group: Any) -> Any:
+        engine.writer.write = write
+        written = write(group)
+        leading.run()
+        return written
+
+    engine.writer.write = then_the_leader_runs
+    answer = asked.erase("shop", "user", "u7")
+    assert (answer.found["decisions"], answer.remaining) == (0, 0)
+    assert answer.until.startswith("the leading process had done it already")
 
 
 def test_an_erasure_while_postgresql_restarts_is_done_or_refused_with_a_reason() -> None:

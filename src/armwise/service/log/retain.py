@@ -149,18 +149,13 @@ class Retention:
         """Run all pending erasures and record their answers."""
         journal = self._engine.open_journal()
         try:
-            turn = self._turn(journal)
-            assert turn is not None  # an erasure is to be done
-            deleted: int | None = None
+            turn = self._turn(journal, seq)
+            assert turn is not None  # it has this erasure, even if the leading process has done it meanwhile
             if self._engine.leader:
-                deleted = self._go(journal, turn, TRIES)
+                self._carry_out(journal, turn, TRIES)
             else:
                 self._close(journal, turn.search)
-            unclean = journal.connection.purge() if deleted is not None else ""
-            for number in turn.subjects.numbers:
-                self._answers[number] = self._answer(journal, turn.search, number, deleted, unclean)
-            while len(self._answers) > MAX_ANSWERS:  # of those who asked and hung up
-                del self._answers[min(self._answers)]
+                self._note(journal, turn, None, "")
         except Exception as error:
             log.exception("erasure %s could not be finished", seq)
             raise Unavailable(
@@ -170,7 +165,23 @@ class Retention:
         finally:
             journal.connection.close()
 
-    def _answer(self, journal: Journal, search: Search, seq: int, deleted: int | None, unclean: str) -> Erased:
+    def _carry_out(self, journal: Journal, turn: _Turn, tries: int = 1) -> int:
+        """Drop what a turn found, and note what became of its erasures, whoever asks for that; how many events went."""
+        went = self._go(journal, turn, tries)
+        if turn.subjects.erasures:
+            self._note(journal, turn, went, journal.connection.purge())
+        return went
+
+    def _note(self, journal: Journal, turn: _Turn, deleted: int | None, unclean: str) -> None:
+        for number in turn.subjects.numbers:
+            done = number <= turn.subjects.done
+            self._answers[number] = self._answer(journal, turn.search, number, deleted, unclean, done)
+        while len(self._answers) > MAX_ANSWERS:  # of those who asked and hung up
+            del self._answers[min(self._answers)]
+
+    def _answer(
+        self, journal: Journal, search: Search, seq: int, deleted: int | None, unclean: str, done: bool
+    ) -> Erased:
         decisions = [each.seq for each in search.found.get(seq, ())]
         lessons, catalogues = search.found_lessons.get(seq, []), search.found_catalogues.get(seq, [])
         remaining = 0
@@ -184,7 +195,9 @@ class Retention:
                                      "what the models learnt from the decisions"]  # fmt: skip
         if self._engine.store.shared:
             elsewhere.append("PostgreSQL's write-ahead log and its archive, replicas, and the free space of its pages")
-        if deleted is None:
+        if done and not remaining:
+            until = "the leading process had done it already: what is counted here is what it left"
+        elif deleted is None:
             until = f"the leading process deletes them within about {SOON:g} s"
         elif remaining:
             until = f"tried again every {self._every:g} s: a reward came meanwhile, or a model was made anew"
@@ -203,10 +216,7 @@ class Retention:
             journal = self._engine.open_journal()
             try:
                 turn = self._turn(journal)
-                went = 0 if turn is None else self._go(journal, turn)
-                if went and turn is not None and turn.subjects.erasures and (unclean := journal.connection.purge()):
-                    log.info("an erasure: %s", unclean)
-                return went
+                return 0 if turn is None else self._carry_out(journal, turn)
             finally:
                 journal.connection.close()
 
@@ -228,11 +238,11 @@ class Retention:
             with contextlib.suppress(Conflict, Unknown):  # closed meanwhile, or gone
                 self._engine.writer.write(group)
 
-    def _turn(self, journal: Journal) -> _Turn | None:
-        """Find the events to drop; None if there are none."""
+    def _turn(self, journal: Journal, erasure: int | None = None) -> _Turn | None:
+        """Find the events to drop, those of ``erasure`` with them; None if there are none."""
         before = round(self._engine.now() - self.days * 86_400_000) if self.days else 0
         deleted = {app: model.settings.forgotten for app, model in self._engine.models.items()}
-        subjects = Subjects(journal)
+        subjects = Subjects(journal, erasure)
         first = journal.connection.execute(
             "SELECT seq, time, app FROM events WHERE kind = 'decision' ORDER BY seq LIMIT 1"
         )

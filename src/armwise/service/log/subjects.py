@@ -91,21 +91,22 @@ def values_at(document: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 class Subjects:
-    """The pending erasures of a journal.
+    """The pending erasures of a journal, and those from ``first`` on, done or not.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> Subjects(Journal(SQLite(":memory:").connect())).erasures
     {}
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, first: int | None = None) -> None:
         self._secret = journal.meta("secret")
         done = journal.connection.execute("SELECT value FROM meta WHERE key = ?", (ERASED,))
         self.done = int(bytes(done[0][0])) if done else 0
         self.erasures: dict[str, dict[int, Erasure]] = {}  # by application and number
         self._arms: dict[tuple[bytes, str], set[int]] = {}  # which erasures a catalogue is of, for an application
         sql = "SELECT seq, time, app, kind, id, body FROM events WHERE kind = 'erase' AND seq > ? ORDER BY seq"
-        for seq, time, app, kind, id, body in journal.connection.execute(sql, (self.done,)):
+        after = self.done if first is None else min(self.done, first - 1)
+        for seq, time, app, kind, id, body in journal.connection.execute(sql, (after,)):
             event = Row(seq, time, app, kind, id, bytes(body)).event
             if isinstance(event, Erasure):
                 self.erasures.setdefault(app, {})[seq] = event
