@@ -130,10 +130,12 @@ check-wheel: setup
 release-check: setup
 	tools/release-check
 
-# Kill the decision service 200 times under load, freeze and resume each of two 50 times, restart their database, fill the
-# disk, let clocks jump; then ten minutes of hang-ups, stalled readers, erasures and training under load; and check every
-# promise afterwards.
+# A thousand schedules of a simulated cluster, and five planted bugs that it must find; then kill the decision service
+# 200 times under load, freeze and resume each of two 50 times, restart their database, fill the disk, let clocks jump;
+# then ten minutes of hang-ups, stalled readers, erasures and training under load; and check every promise afterwards.
 torture: setup
+	$(BIN)/python -m tests.service.simulation --schedules 1000
+	$(BIN)/python -m tests.service.simulation --schedules 1000 --bugs
 	$(BIN)/python -m tests.service.torture --kills 200
 	$(BIN)/python -m tests.service.ordeal --freezes 50
 	$(BIN)/python -m tests.service.soak --seconds 600

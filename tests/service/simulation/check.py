@@ -1,0 +1,86 @@
+"""What must hold when a schedule is over, whatever happened in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from armwise.core import saving
+from armwise.service.engine.fold import fold
+from armwise.service.journal.bases import base_of
+from armwise.service.journal.events import Decision, Lessons, Reward
+from armwise.service.journal.journal import Journal
+from armwise.service.log.verify import verify
+from armwise.service.model.model import Model
+from tests.service.simulation.cluster import Cluster
+from tests.service.simulation.workload import History
+
+
+def check(cluster: Cluster, journal: Journal, history: History) -> None:
+    """Note in the history what is wrong; the journal is read in a task, when all processes are well again."""
+    wrong = history.wrong
+    for problem in verify(journal).problems:
+        wrong(f"verify: {problem}")
+    decisions: Counter[tuple[str, str]] = Counter()
+    rewards: Counter[tuple[str, str, float]] = Counter()
+    lessons: Counter[tuple[str, float]] = Counter()
+    for row in journal.events():
+        event = row.event
+        if isinstance(event, Decision):
+            decisions[row.app, row.id] += 1
+        elif isinstance(event, Reward):
+            rewards[row.app, row.id, event.value] += 1
+        elif isinstance(event, Lessons):
+            lessons.update((row.app, value) for value in event.rewards)
+    base = journal.base().seq
+    _decisions(history, decisions)
+    for key, (least, most) in history.rewards.items():
+        gone = history.subjects.get(key[:2]) in history.erased
+        if not (0 if gone else least) <= rewards[key] <= most:
+            wrong(f"the reward {key} is there {rewards[key]} times; it was acknowledged {least} times")
+    for key in set(rewards) - set(history.rewards):
+        wrong(f"the reward {key} was never given")
+    for (app, value), (least, most) in history.lessons.items():
+        if base == 0 and not least <= lessons[app, value] <= most:
+            wrong(f"the lesson {value} of {app} is there {lessons[app, value]} times, acknowledged {least} times")
+    for process, led in cluster.server.published:
+        if not led:
+            wrong(f"{process} stored models and did not lead")
+    _models(cluster, journal, history)
+
+
+def _decisions(history: History, decisions: Counter[tuple[str, str]]) -> None:
+    wrong = history.wrong
+    for key, acknowledged in history.asked.items():
+        there = decisions[key]
+        if acknowledged and not there and history.subjects.get(key) not in history.erased:
+            wrong(f"the decision {key} was acknowledged and is gone")
+        if there > 1:
+            wrong(f"the decision {key} is there {there} times")
+    for key, ids in history.keyed.items():
+        if len(ids) > 1:
+            wrong(f"the idempotency key {key} made several decisions: {sorted(ids)}")
+    strange: Counter[str] = Counter(app for app, id in decisions if (app, id) not in history.asked)
+    for app, n in strange.items():
+        if n > history.nameless.get(app, 0):
+            wrong(f"{n} decisions of {app} are there that nobody asked for")
+
+
+def _models(cluster: Cluster, journal: Journal, history: History) -> None:
+    """Every process serves, bit for bit, what a replay of the journal gives."""
+    models: dict[str, Model] = {}
+    for (app,) in journal.connection.execute("SELECT app FROM bases"):
+        models[app] = saving.loads(base_of(journal.connection, app) or b"")
+    for row in journal.events(journal.base().seq):
+        fold(models, [row], journal)
+    last = journal.last()[0]
+    for process in cluster.places:
+        learner = process.engine.learner
+        if learner.broken:
+            history.wrong(f"{process.name} withholds {learner.broken}")
+        for app, model in models.items():
+            served = learner.models.get(app)
+            if served is None or served.version != model.version:
+                history.wrong(f"{process.name}, event {last}: {app} is served as of {served and served.version}, "
+                              f"a replay is at {model.version}")  # fmt: skip
+            elif saving.dumps(served) != saving.dumps(model):
+                history.wrong(f"{process.name} serves a model of {app} that a replay does not give")
