@@ -22,10 +22,10 @@ def live(home: Memory, seed: int, n: int = 1500) -> tuple[float, list[int]]:
         now = np.roll(pays, 5, axis=1) if t >= n else pays
         person = int(5 * who)
         context = {"person": f"p{person}", "hour": int(997 * who) % 24}
-        made = home.decide_one(ParsedRequest(*read_context(context), ARMS, None))
+        [made] = home.decide([ParsedRequest(*read_context(context), ARMS)])
         paid = now[person, int(made.arm[1:])]
         found.append(paid)
-        home.reward_one(made.id, float(luck < paid), None)
+        home.reward([(made.id, float(luck < paid), None)])
     return float(np.mean(found[-500:])), [int(seq) for seq, _ in home.model().drift.alarms]
 
 

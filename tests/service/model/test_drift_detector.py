@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.models.ridge import Ridge
@@ -48,6 +49,12 @@ def earned(drift: str, seed: int, changes: bool, n: int = 500) -> tuple[list[flo
         model.version = t + 1
         found.append(now[person, it.arm])
     return np.reshape(found, (4, n)).mean(axis=1).tolist(), len(model.drift.alarms)
+
+
+def test_it_is_saved_by_the_name_that_files_written_before_have() -> None:
+    data = saving.dumps(DriftDetector())
+    assert b"armwise:Drift" in data and b"DriftDetector" not in data
+    assert saving.loads(data).n == 0
 
 
 def test_after_tastes_change_the_default_recovers() -> None:

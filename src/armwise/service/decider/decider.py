@@ -145,7 +145,8 @@ class Decider(AsyncVerbs):
         text, tokens = read_context(context if self._encoded is None else self._encoded(context))
         asked = ParsedRequest(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
         try:
-            return self._home.decide_one(asked)
+            [decided] = self._home.decide((asked,))
+            return decided
         except Conflict as error:
             raise ValueError(str(error)) from None
 
@@ -190,7 +191,8 @@ class Decider(AsyncVerbs):
         """
         name, number = read_reward(id, value)
         try:
-            return self._home.reward_one(name, number, cost, final)
+            [came] = self._home.reward(((name, number, cost),), final)
+            return came
         except Unknown as error:
             raise UnknownDecision(error.id) from None
 

@@ -6,7 +6,6 @@ import collections
 import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -107,14 +106,6 @@ class Folder:
         if dim > model.encoder.dim:
             grown = msgspec.structs.replace(made, features=made.features | {"dim": dim})
             self.engine.apply({APP: grown}, only=False)
-
-    def decide_one(self, asked: ParsedRequest) -> Decided:
-        """``decide`` with one request."""
-        return self.decide((asked,))[0]
-
-    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
-        """``reward`` with one reward."""
-        return self.reward(((id, value, cost),), final)[0]
 
     def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""

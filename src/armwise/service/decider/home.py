@@ -22,12 +22,6 @@ class Home(Protocol):
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
 
-    def decide_one(self, asked: ParsedRequest) -> Decided:
-        """``decide`` with one request, as quickly as can be."""
-
-    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
-        """``reward`` with one reward, as quickly as can be."""
-
     def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""
 

@@ -19,7 +19,7 @@ from armwise.features.encoding.running_scale import Scaling
 from armwise.features.encoding.tokens import ArmTokens, RequestTokens, part
 from armwise.service.decider.decided import Decided, Receipt
 from armwise.service.decider.home import APP, Given, receipt
-from armwise.service.engine.ids import chances
+from armwise.service.engine.ids import Ids
 from armwise.service.engine.request import ParsedRequest
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
@@ -115,8 +115,7 @@ class Memory:
         self._order: list[_Made] = []  # the window is the same for all: the soonest deadline first
         self._expired = 0  # the first of these that may be open
         self._now = 0  # never goes back
-        self._chance: list[str] = []
-        self._instant = 0, "0" * 12  # a time, and how ids begin that are made then
+        self._ids = Ids()
         self._seq = 0
 
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
@@ -138,22 +137,6 @@ class Memory:
                 self._model.decide([DrawRequest(asked.context, asked.arms, 0.5, asked.tokens) for asked in requests])
                 self._model.draws.begin_again()
             return [self._decide(asked, now) for asked in requests]
-
-    def decide_one(self, asked: ParsedRequest) -> Decided:
-        """``decide`` with one request.
-
-        >>> from armwise.features.encoding.arms import read_arms
-        >>> from armwise.features.encoding.tokens import NO_TOKENS
-        >>> Memory(Creation()).decide_one(ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"']), "e1")).arm
-        'a'
-        """
-        with self._lock:
-            now = self._expire()
-            if asked.id is not None:
-                self._check_id(asked)
-            if len(self._order) >= self._look_at:
-                self._look((asked,))
-            return self._decide(asked, now)
 
     def _look(self, requests: Sequence[ParsedRequest]) -> None:
         """Have as many positions as the decisions at hand ask for."""
@@ -193,11 +176,7 @@ class Memory:
     def _decide(self, asked: ParsedRequest, now: int) -> Decided:
         context, arms, id = asked.context, asked.arms, asked.id
         if id is None:
-            if not self._chance:
-                self._chance = chances(256)
-            if now != self._instant[0]:
-                self._instant = now, f"{now:012x}"
-            id = self._instant[1] + self._chance.pop()
+            id = self._ids.fresh(now)
         elif id in self._made:
             return self._made[id].answer()
         model, seq, deadline = self._model, self._seq + 1, now + self._window
@@ -231,19 +210,6 @@ class Memory:
             now = self._expire()
             checked = [self._check(*each) for each in rewards]  # nothing is taken if one is refused
             return [self._reward(made, value, cost, now, final) for made, value, cost in checked]
-
-    def reward_one(self, id: str, value: float, cost: Any, final: bool = False) -> Receipt:
-        """``reward`` with one reward.
-
-        >>> from armwise.features.encoding.arms import read_arms
-        >>> from armwise.features.encoding.tokens import NO_TOKENS
-        >>> home = Memory(Creation())
-        >>> home.reward_one(home.decide_one(ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"']))).id, 1.0, None).status
-        'taken'
-        """
-        with self._lock:
-            now = self._expire()
-            return self._reward(*self._check(id, value, cost), now, final)
 
     def _check(self, id: str, value: float, cost: Any) -> tuple[_Made, float, float | list[float] | None]:
         if not (self._unbounded and -LARGEST <= value <= LARGEST):
