@@ -276,7 +276,7 @@ def test_an_agent_over_a_model_of_scikit_learn_decides_in_memory_and_a_folder_sa
     agent, rng, good = aw.SquareCB(regressor=DecisionTreeRegressor(max_depth=4), seed=1), random.Random(2), 0.0
     shop = aw.Decider(agent, seed=1, learn="arrival")
     for i in range(120):
-        device = rng.choice(["phone", "desk"])
+        device = rng.choice(["phone", "membership"])
         made = shop.decide({"device": device}, ["a", "b"])
         reward = float((made.arm == "a") == (device == "phone"))
         good += reward * (i >= 60)

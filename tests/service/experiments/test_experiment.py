@@ -155,14 +155,14 @@ def test_it_goes_on_as_a_bandit_that_knows_what_was_seen(folder: str) -> None:
         return float(rng.random() < (0.8 if (arm == "blue") == (device == "phone") else 0.2))
 
     with aw.Experiment("colour", ["control", "blue"], AT_ONCE, storage=folder) as test:
-        devices = {f"u{i}": ("phone", "desk")[i % 2] for i in range(1200)}
+        devices = {f"u{i}": ("phone", "membership")[i % 2] for i in range(1200)}
         arms = test.assign_many([(unit, {"device": device}) for unit, device in devices.items()])
         test.outcome_many([(arm.unit, world(arm, devices[arm.unit])) for arm in arms])
         test.learn()
-        new = test.assign_many([(f"n{i}", {"device": ("phone", "desk")[i % 2]}) for i in range(400)])
+        new = test.assign_many([(f"n{i}", {"device": ("phone", "membership")[i % 2]}) for i in range(400)])
         right = [(arm == "blue") == (i % 2 == 0) for i, arm in enumerate(new)]
         assert np.mean(right) > 0.8  # warm: from its first unit on
-        test.outcome_many([(arm.unit, world(arm, ("phone", "desk")[i % 2])) for i, arm in enumerate(new)])
+        test.outcome_many([(arm.unit, world(arm, ("phone", "membership")[i % 2])) for i, arm in enumerate(new)])
         verdict = test.verdict()
         assert sum(verdict.units.values()) == 1600 and verdict.mismatch > 1e-5
         assert any("bandit" in note for note in verdict.notes)

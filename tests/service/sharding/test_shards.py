@@ -166,7 +166,7 @@ def test_what_was_decided_before_a_database_was_added_is_found_and_not_decided_a
     before = [shards.decide("shop", b'{"k": %d}' % k, ARMS, id=f"e{k}") for k in range(40)]
     keyed = [shards.decide("shop", b"{}", ARMS, request=f"r{k}") for k in range(20)]
     shards.add([open_store(url) for url in urls])
-    assert shards.members.spread == 2 and len(shards.members.newest) == 3
+    assert shards.members.epoch == 2 and len(shards.members.newest) == 3
     moved = [one for one in before if len(shards.members.homes(one.id)) > 1]
     assert moved, "some ids belong to the new database now"
     for k, one in enumerate(before):
@@ -243,7 +243,7 @@ def test_while_a_process_does_not_know_the_new_database_nothing_is_decided_there
         thread.start()
     time.sleep(0.3)
     old.add([open_store(url) for url in urls])  # as SIGHUP does: the last process that did not know
-    until(lambda: old.members.spread == new.members.spread == 2)
+    until(lambda: old.members.epoch == new.members.epoch == 2)
     time.sleep(0.5)
     stop.set()
     for thread in busy:
@@ -260,18 +260,18 @@ def test_a_process_that_missed_a_database_decides_nothing_where_it_could_be_deci
 ) -> None:
     old = spread(urls[:2])
     old._look_after = lambda: None  # type: ignore[method-assign]
-    for desk in old._desks.values():  # its word that it is there is lost, as with its sessions
-        desk.journal.connection.execute("SELECT pg_advisory_unlock_all()")
+    for membership in old._memberships.values():  # its word that it is there is lost, as with its sessions
+        membership.journal.connection.execute("SELECT pg_advisory_unlock_all()")
     old._ending.set()
     old._news.set()
     for thread in old._threads:
         thread.join()
     new = spread(urls)
-    assert new.members.spread == 2
+    assert new.members.epoch == 2
     new.decide("shop", b"{}", ARMS, id="e1")
     write = old.prepare("shop", b"{}", ARMS, id="e1")
     came: list[object] = []
-    write.spread = old.members.spread
+    write.epoch = old.members.epoch
     for engine in old.engines.values():
         engine.writer.submit([write], came.append)
     until(lambda: len(came) == 2)
@@ -289,7 +289,7 @@ def _known(shards: ShardedEngine, id: str) -> list[str]:
 
 def test_a_change_of_the_databases_that_stopped_midway_is_completed(urls: list[str], spread: Spread) -> None:
     shards = spread(urls[:2])
-    arbiter = shards._desks[min(shards.members.sets[0])]
+    arbiter = shards._memberships[min(shards.members.sets[0])]
     other = Engine(open_store(urls[2]), {"shop": SHOP})
     other.alone = False
     other.start()
@@ -297,13 +297,13 @@ def test_a_change_of_the_databases_that_stopped_midway_is_completed(urls: list[s
     shards.stop()
     third = ShardedEngine([open_store(url) for url in urls], {"shop": SHOP})
     third._open_desks()
-    [fresh] = set(third._desks) - set(shards.members.newest)
-    third._desks[min(shards.members.sets[0])].put(shards.members.joined({fresh: "host/third"}))
+    [fresh] = set(third._memberships) - set(shards.members.newest)
+    third._memberships[min(shards.members.sets[0])].put(shards.members.joined({fresh: "host/third"}))
     third.stop()
-    assert arbiter.identity in third._desks
+    assert arbiter.identity in third._memberships
     again = spread(urls)
-    assert again.members.spread == 2 and len(again.members.newest) == 3
-    assert {desk.members().spread for desk in again._desks.values()} == {2}  # type: ignore[union-attr]
+    assert again.members.epoch == 2 and len(again.members.newest) == 3
+    assert {membership.members().epoch for membership in again._memberships.values()} == {2}  # type: ignore[union-attr]
     for k in range(30):
         again.decide("shop", b"{}", ARMS, id=f"e{k}")
 

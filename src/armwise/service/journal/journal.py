@@ -74,7 +74,7 @@ _NO_STATUS = (None,) * 10
 _OF_DECISIONS = (Decision, *get_args(Sequel))
 _REQUESTS = "SELECT app, request, seq FROM requests"
 _HERE = (  # the time, the last event, and what else a batch must know, in one query
-    "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'spread') FROM meta m "
+    "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'epoch') FROM meta m "
     "LEFT JOIN (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
 )
 _MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
@@ -100,7 +100,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
     catalogue: bytes = b""  # the hash of its arms, where the request named it
     home: str = ""  # the database that a decision was drawn for, where there are several
-    spread: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
+    epoch: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
     redraw: Callable[[], Write] | None = None  # draws it anew for another home, where its id follows its key
     look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
     refusal: Exception | None = None  # or refused with this, where it could not be drawn
@@ -260,7 +260,7 @@ class Journal:
     """
 
     on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
-    _spread = 0  # how often databases were added
+    _epoch = 0  # how often databases were added
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
     _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
@@ -380,10 +380,10 @@ class Journal:
             write.event, write.stack, write.seen, write.held = write.again(batch.strange[write.app])
 
     def _here(
-        self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, spread: bytes | None
+        self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, epoch: bytes | None
     ) -> tuple[int, int, int, bytes]:
         """The time, and the number, time and chain of the last event of a shared database."""
-        self._spread = int(bytes(spread)) if spread is not None else 0
+        self._epoch = int(bytes(epoch)) if epoch is not None else 0
         if bytes(base) != self._base[0]:  # it is long where many decisions were open
             self._base = bytes(base), msgspec.json.decode(base, type=Base)
         began = self._base[1]
@@ -443,9 +443,9 @@ class Journal:
                     self._draw_again(batch, write)
             except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
                 return error
-        if len(group) == 1 and group[0].new and group[0].spread == self._spread:
+        if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
             return [self._take_new(batch, group[0])]
-        if any(write.spread != self._spread and isinstance(write.event, Decision) for write in group):
+        if any(write.epoch != self._epoch and isinstance(write.event, Decision) for write in group):
             return Stale("a database was added that this process does not know of: name it in its storage")
         try:
             check_group(group)

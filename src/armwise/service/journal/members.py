@@ -5,7 +5,7 @@ to the database whose hash of the id is the largest (rendezvous hashing): one th
 ids from each of the others, and nothing else moves. Every database keeps the history of these sets. An id that was
 decided before a database was added is found where it belonged then, and is never decided a second time.
 
-A change of the sets is fenced: the table ``meta`` of each database counts them (``spread``), every batch of the writer
+A change of the sets is fenced: the table ``meta`` of each database counts them (``epoch``), every batch of the writer
 reads that number in its own transaction, and a process that does not know the newest set decides nothing there.
 """
 
@@ -33,11 +33,11 @@ class Members(msgspec.Struct, frozen=True):
 
     >>> two = Members(1, [("a", "b")], {"a": "host/a", "b": "host/b"})
     >>> three = two.joined({"c": "host/c"})
-    >>> three.spread, sorted(set(map(three.owner, "0123456789"))), len(three.homes("0"))
+    >>> three.epoch, sorted(set(map(three.owner, "0123456789"))), len(three.homes("0"))
     (2, ['a', 'b', 'c'], 2)
     """
 
-    spread: int  # how many sets were journaled; 0: none yet, and a single database needs none
+    epoch: int  # how many sets were journaled; 0: none yet, and a single database needs none
     sets: list[tuple[str, ...]]
     names: dict[str, str]  # by identity, for messages: no passwords
 
@@ -73,7 +73,7 @@ class Members(msgspec.Struct, frozen=True):
         [('a',), ('a', 'b')]
         """
         newest = tuple(sorted({*self.newest, *names}))
-        return Members(self.spread + 1, [*self.sets, newest], self.names | names)
+        return Members(self.epoch + 1, [*self.sets, newest], self.names | names)
 
 
 @functools.lru_cache(maxsize=4096)  # a decision is asked for several times on its way
@@ -95,7 +95,7 @@ def _keyed(identity: str) -> hashlib.blake2b:
 # ---------------------------------------------------------------------- as the databases have it
 
 
-class Desk:
+class MembershipSession:
     """A session with one database, for its identity and the sets: not for events."""
 
     def __init__(self, store: Database) -> None:
@@ -123,9 +123,9 @@ class Desk:
 
         def work() -> Members:
             there = self.members()
-            if there is not None and there.spread >= members.spread:
+            if there is not None and there.epoch >= members.epoch:
                 return there
-            for key, value in (("members", msgspec.json.encode(members)), ("spread", b"%d" % members.spread)):
+            for key, value in (("members", msgspec.json.encode(members)), ("epoch", b"%d" % members.epoch)):
                 sql = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
                 self._execute(sql, (key, value))
             return members
@@ -139,9 +139,9 @@ class Desk:
                 raise ValueError(f"{self.store} has decisions of its own: only an empty database can be added")
             self._execute("UPDATE meta SET value = ? WHERE key = 'secret'", (secret,))
 
-    def attend(self, known: Iterable[str]) -> None:
+    def announce(self, known: Iterable[str]) -> None:
         """Announce the databases that this process knows, for the life of this session."""
-        attend(self.journal.connection, known)
+        announce(self.journal.connection, known)
 
     def others(self, known: Iterable[str]) -> bool:
         """Whether another process here knows other databases."""
@@ -164,7 +164,7 @@ class Desk:
         self.journal.connection.close()
 
 
-def attend(connection: Connection, known: Iterable[str] = ()) -> None:
+def announce(connection: Connection, known: Iterable[str] = ()) -> None:
     """Announce in a session the databases that its process knows (none: only this one)."""
     connection.execute(
         f"SELECT pg_advisory_unlock_all(), pg_advisory_lock_shared({PRESENT}, {_number(known)})"  # a number of ours
@@ -183,16 +183,20 @@ def stand_alone(connection: Connection) -> None:
         raise RuntimeError(
             f"decisions are spread over {len(names)} databases: storage must be the list of {', '.join(sorted(names))}"
         )
-    attend(connection)
+    announce(connection)
 
 
-def first(desks: Collection[Desk]) -> Members:
+def first(memberships: Collection[MembershipSession]) -> Members:
     """The first epoch of new databases: the one with decisions keeps them."""
-    decided = [desk for desk in desks if desk.decided()]
+    decided = [membership for membership in memberships if membership.decided()]
     if len(decided) > 1:
-        named = ", ".join(str(desk.store) for desk in decided)
+        named = ", ".join(str(membership.store) for membership in decided)
         raise ValueError(f"{named} have decisions of their own: only empty databases can be added to one that has some")
-    return Members(0, [(desk.identity,) for desk in decided], {desk.identity: str(desk.store) for desk in decided})
+    return Members(
+        0,
+        [(membership.identity,) for membership in decided],
+        {membership.identity: str(membership.store) for membership in decided},
+    )
 
 
 def missing_of(journals: Collection[Journal]) -> str:
@@ -207,7 +211,7 @@ def missing_of(journals: Collection[Journal]) -> str:
     told = [msgspec.json.decode(each["members"], type=Members) for each in found if "members" in each]
     if not told:
         return "" if len(journals) == 1 else "these are not the databases of one service"
-    newest = max(told, key=lambda members: members.spread)
+    newest = max(told, key=lambda members: members.epoch)
     given = {each["identity"].decode() for each in found if "identity" in each}
     if missing := [newest.names[one] for one in newest.newest if one not in given]:
         return f"{', '.join(missing)} must be named too: decisions are spread over {len(newest.newest)} databases"

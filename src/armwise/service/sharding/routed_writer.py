@@ -53,9 +53,9 @@ class RoutedWriter:
         not at all; one for several is first asked about everywhere, then committed by each."""
         members = self._shards.members
         for write in group:
-            if write.redraw is not None and write.spread != members.spread:  # its id was made for its key's home
+            if write.redraw is not None and write.epoch != members.epoch:  # its id was made for its key's home
                 _replace(write, write.redraw())
-            write.spread = members.spread
+            write.epoch = members.epoch
         if len(group) == 1 or len({key_of(write.id) for write in group}) == 1:  # slots of one event
             self._walk(group, _plan(members, group[0]), done, via)
             return
@@ -83,7 +83,7 @@ class RoutedWriter:
             def came(outcome: Appended) -> None:
                 if isinstance(outcome, Stale):
                     again, refuse = lambda: self.submit(group, done, via), lambda error: _tell(done, error, via)
-                    self._shards.when_known(group[0].spread, again, refuse)
+                    self._shards.when_known(group[0].epoch, again, refuse)
                 elif isinstance(outcome, Unknown) and len(plan) > 1:
                     try:
                         self._walk(group, plan[1:], done, via)

@@ -22,13 +22,13 @@ from armwise.service.engine.engine import Engine, served_model
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.journal import Write, Written
-from armwise.service.journal.members import Desk, Members, first
+from armwise.service.journal.members import Members, MembershipSession, first
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
 from armwise.service.model.merged_views import check_merges, merge
 from armwise.service.model.model import Model
 from armwise.service.model.trial import exported
-from armwise.service.sharding.alike import make_alike, make_one_alike
+from armwise.service.sharding.configuration_copy import copy_application, copy_configuration
 from armwise.service.sharding.routed_writer import RoutedWriter, asked_by, key_of
 
 log = logging.getLogger("armwise.service")
@@ -56,7 +56,7 @@ class ShardedEngine:
         self._options: dict[str, Any] = {"snapshot_every": snapshot_every, "adopt": adopt, "clock": clock}
         self.members = Members(0, [], {})
         self.engines: dict[str, Engine] = {}  # by identity
-        self._desks: dict[str, Desk] = {}
+        self._memberships: dict[str, MembershipSession] = {}
         self.models: dict[str, Model] = {}
         self.unmerged: dict[str, str] = {}  # why the parts of an application cannot be added up
         self._made_of: dict[str, tuple[Any, ...]] = {}
@@ -78,7 +78,7 @@ class ShardedEngine:
             for reason in reasons:
                 log.error("%s", reason)
             self._agree()
-            for identity in list(self._desks):
+            for identity in list(self._memberships):
                 self._start_engine(identity)
             until = time.monotonic() + FOUNDING
             while not self.members.sets and not self._advance():
@@ -106,64 +106,66 @@ class ShardedEngine:
             end.start()
         for end in ends:
             end.join()
-        for desk in self._desks.values():
-            desk.close()
+        for membership in self._memberships.values():
+            membership.close()
 
     def _open_desks(self) -> list[str]:
         """Speak to every database that answers; why others do not."""
-        known, reasons = {str(desk.store) for desk in self._desks.values()}, []
+        known, reasons = {str(membership.store) for membership in self._memberships.values()}, []
         for store in self.stores:
             if str(store) in known:
                 continue
             try:
-                desk = Desk(store)
+                membership = MembershipSession(store)
             except store.errors as error:
                 reasons.append(f"{store} cannot be reached: {error}")
                 continue
-            if (twice := self._desks.get(desk.identity)) is not None:
-                desk.close()
+            if (twice := self._memberships.get(membership.identity)) is not None:
+                membership.close()
                 raise ValueError(f"storage: {store} and {twice.store} are the same database")
-            self._desks[desk.identity] = desk
+            self._memberships[membership.identity] = membership
         return reasons
 
     def _agree(self) -> None:
         """Take the newest sets that any database knows, and let all of these know them: a half-done change is done."""
         told = []
-        for desk in self._desks.values():
-            with contextlib.suppress(*desk.store.errors):
-                desk.attend(self._desks)
-                if (found := desk.members()) is not None:
+        for membership in self._memberships.values():
+            with contextlib.suppress(*membership.store.errors):
+                membership.announce(self._memberships)
+                if (found := membership.members()) is not None:
                     told.append(found)
-        lost = len(self.stores) - len(self._desks)
+        lost = len(self.stores) - len(self._memberships)
         if not told:
             if lost:
                 raise RuntimeError(f"at the first start every database is needed, and {lost} cannot be reached")
-            newest = first(self._desks.values())
+            newest = first(self._memberships.values())
         else:
-            newest = max(told, key=lambda members: members.spread)
-        missing = [identity for identity in newest.newest if identity not in self._desks]
+            newest = max(told, key=lambda members: members.epoch)
+        missing = [identity for identity in newest.newest if identity not in self._memberships]
         if len(missing) > lost:
             named = ", ".join(newest.names[identity] for identity in missing)
             raise ValueError(f"storage lacks a database that decisions were spread over: one of {named}")
-        secret = self._desks[min(newest.newest or self._desks, key=lambda i: (i not in self._desks, i))].journal.meta(
-            "secret"
-        )
-        for identity, desk in self._desks.items():
+        secret = self._memberships[
+            min(newest.newest or self._memberships, key=lambda i: (i not in self._memberships, i))
+        ].journal.meta("secret")
+        for identity, membership in self._memberships.items():
             if identity not in newest.newest:
-                if newest.sets and desk.decided():
-                    raise ValueError(f"{desk.store} has decisions of its own: only an empty database can be added")
-                desk.share_secret(secret)
+                if newest.sets and membership.decided():
+                    raise ValueError(
+                        f"{membership.store} has decisions of its own: only an empty database can be added"
+                    )
+                membership.share_secret(secret)
         self._adopt(newest)
 
     def _adopt(self, members: Members) -> None:
         for identity in members.newest:
-            if members.spread and (desk := self._desks.get(identity)) is not None:
-                with contextlib.suppress(*desk.store.errors):  # nothing is decided there before it knows
-                    desk.put(members)
+            if members.epoch and (membership := self._memberships.get(identity)) is not None:
+                with contextlib.suppress(*membership.store.errors):  # nothing is decided there before it knows
+                    membership.put(members)
         self.members = members
 
     def _start_engine(self, identity: str) -> None:
-        engine = Engine(self._desks[identity].store, self.creations, **self._options)
+        engine = Engine(self._memberships[identity].store, self.creations, **self._options)
         engine.alone = False
         try:
             engine.start()
@@ -175,30 +177,32 @@ class ShardedEngine:
 
     def _advance(self) -> bool:
         """Let new decisions go to all databases that are configured, once every process at work knows them all."""
-        if len(self._desks) < len(self.stores) or len(self.engines) < len(self._desks):
+        if len(self._memberships) < len(self.stores) or len(self.engines) < len(self._memberships):
             return False
-        joining = {i: str(d.store) for i, d in self._desks.items() if i not in self.members.newest}
+        joining = {i: str(d.store) for i, d in self._memberships.items() if i not in self.members.newest}
         if not joining:
             return True
-        if any(desk.others(self._desks) for desk in self._desks.values()) or any(map(self._down, self._desks)):
+        if any(membership.others(self._memberships) for membership in self._memberships.values()) or any(
+            map(self._down, self._memberships)
+        ):
             return False
         self._align()
         changed = self.members.joined(joining)
-        arbiter = self._desks[min(self.members.sets[0] if self.members.sets else self._desks)]
+        arbiter = self._memberships[min(self.members.sets[0] if self.members.sets else self._memberships)]
         if (agreed := arbiter.put(changed)) != changed:  # another process was quicker, perhaps with another database
-            missing = set(agreed.newest) - set(self._desks)
+            missing = set(agreed.newest) - set(self._memberships)
             if missing:
                 raise RuntimeError(f"storage lacks {', '.join(agreed.names[i] for i in missing)}")
         self._adopt(agreed)
         log.info("decisions are spread over %s databases", len(agreed.newest))
-        return not set(self._desks) - set(agreed.newest)
+        return not set(self._memberships) - set(agreed.newest)
 
     def _align(self) -> None:
         """Let the applications of all databases be what those of the first one are."""
-        pattern = self.engines[min(self.members.newest or self._desks)]
+        pattern = self.engines[min(self.members.newest or self._memberships)]
         with self.merging:  # not before all are alike
             for engine in self.engines.values():
-                make_alike(engine, pattern)
+                copy_configuration(engine, pattern)
 
     def _look_after(self) -> None:
         while not self._ending.is_set():
@@ -216,9 +220,9 @@ class ShardedEngine:
                 if said != self._said:
                     log.error("the databases cannot be looked after: %s", said)
             self._said = said
-            for spread, again, refuse in waiting:
+            for epoch, again, refuse in waiting:
                 try:
-                    if self.members.spread == spread:
+                    if self.members.epoch == epoch:
                         raise Unavailable("a database was added that this process does not know of: it must be told")
                     again()
                 except Exception as error:
@@ -230,9 +234,9 @@ class ShardedEngine:
         self._agree()
         if hurry:
             return
-        for identity in [i for i in self._desks if i not in self.engines]:
+        for identity in [i for i in self._memberships if i not in self.engines]:
             self._start_engine(identity)
-            log.info("the database %s is served now", self._desks[identity].store)
+            log.info("the database %s is served now", self._memberships[identity].store)
         self._advance()
         self._share_lead()
 
@@ -242,13 +246,13 @@ class ShardedEngine:
         if len(mine) < 2 or time.monotonic() < self._yield_at:
             return
         self._yield_at = time.monotonic() + YIELD_EVERY
-        processes = max(self._desks[mine[-1]].processes(), 1)
+        processes = max(self._memberships[mine[-1]].processes(), 1)
         if len(mine) > -(-len(self.engines) // processes):
             self.engines[mine[-1]].learner.yield_lead()
 
-    def when_known(self, spread: int, again: Callable[[], None], refuse: Callable[[Exception], None]) -> None:
-        """Do something again when newer sets than ``spread`` are known here; without waiting."""
-        self._waiting.append((spread, again, refuse))
+    def when_known(self, epoch: int, again: Callable[[], None], refuse: Callable[[Exception], None]) -> None:
+        """Do something again when newer sets than ``epoch`` are known here; without waiting."""
+        self._waiting.append((epoch, again, refuse))
         self._news.set()
 
     def _keep_merging(self) -> None:
@@ -297,8 +301,8 @@ class ShardedEngine:
 
     def label(self, identity: str) -> str:
         """A database for those who need not know its host: its place in ``storage``, from 1."""
-        desk = self._desks.get(identity)
-        name = self.members.names.get(identity, "") if desk is None else str(desk.store)
+        membership = self._memberships.get(identity)
+        name = self.members.names.get(identity, "") if membership is None else str(membership.store)
         places = [place for place, store in enumerate(self.stores, 1) if str(store) == name]
         return str(places[0] if places else "?")
 
@@ -310,7 +314,7 @@ class ShardedEngine:
     def states(self) -> dict[str, str]:
         """How each database fares, in words."""
         found = {}
-        for identity in {**dict.fromkeys(self.members.newest), **self._desks}:
+        for identity in {**dict.fromkeys(self.members.newest), **self._memberships}:
             state = "ready" if identity in self.members.newest else "joining"
             if identity in self.engines and (broken := sorted(self.engines[identity].learner.broken)):
                 state = f"{state}, but cannot serve {', '.join(broken)}"
@@ -365,7 +369,7 @@ class ShardedEngine:
     @property
     def each(self) -> Sequence[Engine]:
         """All engines, in order; Unavailable if one is missing: what concerns all is done by all or not begun."""
-        return [self.working(identity) for identity in {**dict.fromkeys(self.members.newest), **self._desks}]
+        return [self.working(identity) for identity in {**dict.fromkeys(self.members.newest), **self._memberships}]
 
     def _any(self) -> Engine:
         for engine in self.engines.values():
@@ -391,11 +395,11 @@ class ShardedEngine:
         request: str = "", now: int | None = None, **options: Any,
     ) -> Write:  # fmt: skip
         """Decide, without journaling yet; as ``Engine.prepare``."""
-        spread = self.members.spread
+        epoch = self.members.epoch
         named = self.new_id(now, asked_by(request)) if id is None else check_id("the event id", id)
         home = self.members.owner(key_of(named))
         write = self.engine(home).prepare(app, context, arms, id=named, request=request, **options)
-        write.home, write.fresh, write.spread = home, id is None, spread
+        write.home, write.fresh, write.epoch = home, id is None, epoch
         if id is None and request:
             write.redraw = lambda: self.prepare(app, context, arms, request=request, now=now, **options)
         return write
@@ -485,7 +489,7 @@ class ShardedEngine:
             first, *others = self.each
             first.replace(app, model)
             for engine in others:
-                make_one_alike(engine, first, app, anew=True)
+                copy_application(engine, first, app, anew=True)
             self.merge()
 
     def export(self, app: str) -> bytes:

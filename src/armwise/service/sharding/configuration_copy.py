@@ -20,7 +20,7 @@ _VERSIONS = "SELECT seq FROM events WHERE app = ? AND kind = 'version' ORDER BY 
 _MADE = "SELECT max(seq) FROM events WHERE app = ? AND kind = 'create' AND kind IN ('create', 'configure')"
 
 
-def make_alike(engine: Engine, pattern: Engine) -> None:
+def copy_configuration(engine: Engine, pattern: Engine) -> None:
     """Journal in ``engine`` what its applications lack to be made and set as they are in ``pattern``.
 
     ValueError names an application that cannot be made so: its model was imported, or promoted from a version.
@@ -28,10 +28,10 @@ def make_alike(engine: Engine, pattern: Engine) -> None:
     if engine is pattern:
         return
     for app in pattern.learner.served:
-        make_one_alike(engine, pattern, app)
+        copy_application(engine, pattern, app)
 
 
-def make_one_alike(engine: Engine, pattern: Engine, app: str, anew: bool = False) -> None:
+def copy_application(engine: Engine, pattern: Engine, app: str, anew: bool = False) -> None:
     """The same of one application; ``anew``: its model in ``engine`` has learnt nothing then."""
     there, made = pattern.learner.served[app], last_made(pattern, app)
     if made is None:
