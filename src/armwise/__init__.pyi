@@ -104,6 +104,8 @@ from armwise.service.decider.decider import Decider as Decider
 from armwise.service.decider.client import Client as Client
 from armwise.service.decider.client import ServiceError as ServiceError
 from armwise.service.decider.experiment import Experiment as Experiment
+from armwise.offline.experiments.traffic import Traffic as Traffic
+from armwise.offline.experiments.traffic import traffic as traffic
 from armwise.theory.advice import advise as advise
 from armwise.theory.assumption_filter import table as table
 from armwise.offline.learning.fit_log import fit_log as fit_log

@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "is one policy better than another, on logged data",
     "replay": "let an agent learn from logged data, and judge it",
     "export": "export a learnt policy, to run in JavaScript, Python or SQL",
+    "plan": "units and days that an A/B test needs",
     "serve": "serve decisions over HTTP",
     "app": "list, add and remove applications of a decision service, and versions of their models",
     "journal": "read the log of a decision service",
@@ -38,6 +39,7 @@ EXTRAS = {
     "evaluate": "offline",
     "compare": "offline",
     "replay": "offline",
+    "plan": "offline",
     "serve": "serve",
     "app": "serve",
     "journal": "serve",
@@ -94,6 +96,10 @@ def _load(name: str) -> ModuleType:
             from armwise.cli import replay
 
             return replay
+        case "plan":
+            from armwise.cli import plan
+
+            return plan
         case "serve":
             from armwise.cli import serve
 
