@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from benchmarks.silence import HOUR, Shop, share
+from benchmarks.silence import HOUR, Folder, Shop, share
 
 
 @pytest.mark.parametrize("name", ["default", "Auto", "LinUCB"])
@@ -26,3 +28,14 @@ def test_judges_cover_what_is_true_within_the_first_hours() -> None:
             for judge, held, _ in shop.judged():
                 outside[judge] = outside.get(judge, 0) + (not held)
     assert len(outside) == 4 and max(outside.values()) <= 5, outside
+
+
+def test_everything_that_a_user_looks_at_answers_within_the_first_hour(tmp_path: Path) -> None:
+    """One shop, so no claim about coverage: an interval of 95 % may miss, and two that do are a wrong number."""
+    shop = Folder(4, tmp_path)
+    shop.trade(HOUR, every=30.0)
+    found = {judge: (held, width) for judge, held, width in shop.judged()}
+    shop.decider.close()
+    assert list(found) == ["page", "metrics", "versions", "log() + evaluate", "export + evaluate"]
+    assert sum(not held for held, _ in found.values()) < 2, found
+    assert found["page"][1] < 0.5 and found["export + evaluate"][1] < 0.8, found

@@ -142,6 +142,7 @@ def test_a_promise_that_is_broken_selects_nothing(where: dict[str, Any]) -> None
         shop.decide({}, arms=list(RATES))
         whole = shop.log()
         assert len(whole.rewards) == 1000 and whole.rewards.mean() < 0.1
+        assert not any("whose outcome was reported" in said for said in whole.remarks)
         assert any("promises every outcome" in said and "learn='close'" in said for said in whole.remarks)
 
 

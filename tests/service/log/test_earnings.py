@@ -161,3 +161,19 @@ def test_the_page_says_that_a_promise_is_broken(engines: Callable[..., Engine], 
     seen = watch.look()
     watch.close()
     assert seen["rewards"]["mean"] == pytest.approx(0.05) and seen["cohort"]["silent"] == 19
+
+
+def test_no_number_is_shown_of_a_policy_whose_arms_are_never_tried(engines: Callable[..., Engine]) -> None:
+    """An agent that draws one arm for sure: random arms were said to earn 0.3 of rewards of 0.03, the middle of what
+    nobody knows."""
+    engine = engines(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"], learn="arrival")
+    for k in range(20):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+        engine.reward("shop", f"e{k}", 0.0)
+        engine.wait_learnt()
+    watch = Watch(engine, "shop")
+    seen = watch.look()
+    watch.close()
+    over, [random] = seen["uplift"]["random"], [each for each in seen["policies"] if each["name"] == "at random"]
+    assert over["value"] is None and random["value"] is None and random["uplift"] is None
+    assert over["low"] < over["high"] and "arms that are never tried here" in over["warning"]

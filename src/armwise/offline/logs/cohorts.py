@@ -92,8 +92,8 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
 
     Without a horizon it is the whole window where half of the decisions, or ``MIN_CLOSED``, are that old (a burst of
     new ones does not shorten it), else the median age. Younger decisions are taken only where the outcome of every
-    decision is known; or, where every outcome is promised, those before the first one that has not come, if these are
-    half of all: a promise that is not kept selects nothing.
+    decision is known; or, where every outcome is promised, and none is missing of those whose window is over, those
+    before the first one that has not come, if these are half of all: a promise that is not kept selects nothing.
 
     >>> cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3, horizon=5.0).rows
     array([ True,  True, False])
@@ -130,8 +130,9 @@ def cohort_of(records: Sequence[Record], horizon: float | None = None) -> Cohort
     >>> cohort_of([]).left_out
     0
     """
-    table = np.array([(each.age, each.window, each.known, each.promised) for each in records]).reshape(-1, 4)
-    return cohort(table[:, 0], table[:, 1], table[:, 2] > 0.0, table[:, 3] > 0.0, horizon)
+    kept = all(each.promised and not each.silent for each in records)
+    table = np.array([(each.age, each.window, each.known) for each in records]).reshape(-1, 3)
+    return cohort(table[:, 0], table[:, 1], table[:, 2] > 0.0, np.full(len(table), kept), horizon)
 
 
 def _as_old(age: Floats, window: Floats, known: Any, horizon: float) -> Cohort:

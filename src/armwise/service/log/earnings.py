@@ -105,7 +105,8 @@ class Judgement:
         """Select the judged decisions, and what each earned."""
         some, age = self._all[which], self._age[which]
         known = self._closed[which] | (some["rewarded"] & some["earliest"])
-        chosen = cohort(age, self._window[which], known, some["promised"], self._horizon)
+        kept = some["promised"] & (self.silent == 0)
+        chosen = cohort(age, self._window[which], known, kept, self._horizon)
         rows = which[chosen.rows]
         values: Floats = self._all["default"][rows].copy()
         rewarded = np.flatnonzero(np.isin(rows, list(self._records)))
@@ -303,6 +304,10 @@ class Earnings:
 
     def __len__(self) -> int:
         return self._n
+
+    def remembers(self, journal: int, seq: int) -> bool:
+        """Whether a decision is one of the newest."""
+        return (journal, seq) in self._at
 
     def table(self) -> np.ndarray:
         """The decisions, a row each."""

@@ -11,12 +11,14 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.service.journal.events import Decision
+from armwise.service.log.earnings import Interval
 from armwise.service.model.drawing.encoded import offered, stack_of
 from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.uplift import Weights, uplift_interval
 
 SLOWEST = 0.25  # seconds of processor time that a policy may take for a decision, before it is followed no longer
 ENOUGH = 30  # effective decisions that an interval needs
+MOST_UNKNOWN = 0.05  # of a policy's decisions, above which no number is given, only bounds
 MAX_JUDGED = 50_000  # decisions of a policy that are kept
 
 
@@ -31,14 +33,37 @@ def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dic
     numbers: dict[str, Any] = {"value": None, "low": None, "high": None, "uplift": None}
     if n:
         uplift, low, high = uplift_interval(policy, Weights(*np.ones((3, n))), rewards, *ends)
-        mean = float(rewards.mean())
-        numbers = {"value": min(max(mean + uplift, ends[0]), ends[1]), "low": low, "high": high, "uplift": uplift}
+        numbers |= {"low": low, "high": high}
+        if unknown_of(policy) <= MOST_UNKNOWN:  # else it is the middle of what nobody knows
+            value = min(max(float(rewards.mean()) + uplift, ends[0]), ends[1])
+            numbers |= {"value": value, "uplift": uplift}
     return {"name": name, "n": n, "ess": ess, "warning": "; ".join(_doubts(policy, n, ess)), **numbers}
+
+
+def unknown_of(policy: Weights) -> float:
+    """The share of a policy's decisions that are arms without a chance.
+
+    >>> unknown_of(Weights(*np.ones((3, 1))))
+    0.0
+    """
+    return float((1.0 - policy.covered).mean()) if len(policy.covered) else 0.0
+
+
+def over(interval: Interval, policy: Weights) -> dict[str, Any]:
+    """How much more the live policy earns than another, as the page shows it.
+
+    >>> over(Interval(0.1, 0.0, 0.2, 40), Weights(*np.ones((3, 40))))["value"]
+    0.1
+    """
+    numbers = interval._asdict() | {"warning": ""}
+    if interval.n and unknown_of(policy) > MOST_UNKNOWN:
+        numbers |= {"value": None, "warning": _doubts(policy, interval.n, float(ENOUGH))[0]}
+    return numbers
 
 
 def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
     doubts = []
-    missing = float((1.0 - policy.covered).mean()) if n else 0.0
+    missing = unknown_of(policy)
     if missing > 0.001:
         doubts.append(f"{missing:.1%} of its decisions are arms that are never tried here")
     if n and ess < ENOUGH:

@@ -22,12 +22,12 @@ from armwise.service.engine.application import rivals
 from armwise.service.engine.roster import versions
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import EARLIEST, Creation, Decision, Reward, Row
-from armwise.service.log.earnings import Earnings, Interval, Judgement
+from armwise.service.log.earnings import MAX_DECISIONS, Earnings, Interval, Judgement
 from armwise.service.model.drawing.encoded import offered
 from armwise.service.model.versions import by_role
 from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.page.feed import Feed, Source
-from armwise.service.web.page.rivals import Rival, shown
+from armwise.service.web.page.rivals import Rival, over, shown
 
 SHOWN = 12  # decisions in the list
 LATELY = 500  # judged decisions of the rate now
@@ -147,6 +147,8 @@ class Watch:
         if horizon > 2.0 * self._judged_within:
             self._begin_rivals(horizon)
         sources = {id(source): source for source in self._feed.sources}
+        if len(self._given) > 4 * MAX_DECISIONS:
+            self._given = {key for key in self._given if self._earnings.remembers(*key)}
         for journal, seq, value in judgement.judged():
             if (journal, seq) in self._given or journal not in sources:
                 continue
@@ -189,7 +191,7 @@ class Watch:
                 "unread": sum(each.unread for each in sources),
             },
             "uplift": {
-                "random": judgement.over(random)._asdict(), "first": judgement.over(first)._asdict(),
+                "random": over(judgement.over(random), random), "first": over(judgement.over(first), first),
             },
             "drift": self._drift(),
             "versions": self._versions(judgement),
