@@ -1,0 +1,214 @@
+"""Records the golden files of this version: ``python -m tests.golden.record`` (into ``tests/golden/VERSION``).
+
+What this version wrote, later versions load, replay and continue: a model file of every agent and every ranker with
+what it does next, a journal with what the service says of it, its exports, a certificate and an exported policy. Done
+once, in the last commit before a release; from then on a format changes only with a migration that these files prove.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import armwise as aw
+from armwise.core import saving
+from armwise.service.engine.engine import Engine
+from armwise.service.engine.roster import add_version
+from armwise.service.journal.events import Creation
+from armwise.service.journal.journal import keyed
+from armwise.service.journal.sqlite import SQLite
+from armwise.service.log.export import FORMATS, pieces
+from armwise.service.model.lessons import read_lessons
+from armwise.testing.checks import rounds_for
+from tests.agents.ranking.test_contract import RANKERS
+from tests.cases import CASES
+
+FOLDER = Path(__file__).parent
+TAUGHT, NEXT = 30, 10  # rounds that a model has learnt, and rounds that it goes on for
+NOW = 1_700_000_000.0
+APPS = {
+    "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0}, features={"dim": 16}),
+    "sums": Creation(agent={"class": "LinThompson"}, features={"dim": 16}),
+}
+
+
+def agents() -> dict[str, Any]:
+    """One of each public agent and ranker that can be saved, by the name of its class."""
+    found: dict[str, Any] = {}
+    for case in CASES:
+        if case.saves:
+            agent = case.make(7)
+            found.setdefault(type(agent).__name__, agent)
+    for make in RANKERS.values():
+        found.setdefault(type(ranker := make(7)).__name__, ranker)
+    return found
+
+
+def teach(agent: Any) -> None:
+    """Let an agent or a ranker learn a few rounds."""
+    _rounds(agent, 0, TAUGHT)
+
+
+def go_on(agent: Any) -> list[Any]:
+    """What it does in the next rounds: arms and their probabilities."""
+    return _rounds(agent, TAUGHT, TAUGHT + NEXT)
+
+
+def _rounds(agent: Any, start: int, stop: int) -> list[Any]:
+    done: list[Any] = []
+    if isinstance(agent, aw.Ranker):
+        rng = np.random.default_rng(start)
+        rows = np.random.default_rng(5).uniform(0, 1, (6, 3))
+        for _ in range(start, stop):
+            seen: Any = None if agent.sees == "nothing" else rows
+            ranking = agent.rank(seen, 3)
+            agent.learn(seen, ranking, [float(rng.random() < 0.1 + 0.12 * arm) for arm in ranking.arms])
+            done.append([int(arm) for arm in ranking.arms])
+        return done
+    rounds = rounds_for(agent, stop, 11)
+    for t in range(start, stop):
+        choice = agent.choose(rounds.context(t))
+        rounds.teach(agent, t, choice)
+        done.append([int(choice.arm), None if choice.probability is None else float(choice.probability)])
+    return done
+
+
+# ---------------------------------------------------------------------- what is recorded
+
+
+def _models(folder: Path) -> None:
+    expected: dict[str, Any] = {}
+    with _Archive(folder / "models.zip") as archive:
+        for name, agent in sorted(agents().items()):
+            teach(agent)
+            archive.put(f"{name}.aw", saving.dumps(agent))
+            expected[name] = go_on(agent)
+    _json(folder / "models.json", expected)
+
+
+def _journal(folder: Path) -> None:
+    """Decisions, rewards in time and late, keys, a catalogue, versions, lessons, a reset, windows that close."""
+    clock = [NOW]
+    with tempfile.TemporaryDirectory() as where:
+        path = Path(where) / "journal.db"
+        engine = Engine(SQLite(path), dict(APPS), clock=lambda: clock[0])
+        engine.start()
+        large = [b'{"id": "a%d", "features": {"x": "%s"}}' % (k, b"y" * 60) for k in range(60)]
+        for k in range(40):
+            app = ("shop", "sums")[k % 2]
+            arms = large if k % 20 == 3 else [b'"a"', b'{"id": "b", "features": {"size": %d}}' % (k % 4), b'"c"']
+            context = b'{"hour": %d, "user": "u%d", "old": [1.5, null, true]}' % (k % 5, k % 3)
+            engine.decide(app, context, arms, id=f"e{k}", request=f"key {k}" if k % 3 else "", deferred=k % 11 == 5)
+            if k % 4 != 2:
+                engine.reward(app, f"e{k}", round(k / 40.0, 3), request=f"reward {k}")
+            clock[0] += 20.0
+            if k == 10:
+                add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0},
+                                                             features={"dim": 16}), share=0.3)  # fmt: skip
+            if k == 16:
+                engine.activate("sums", "e5")
+                row = {"context": {"hour": 1}, "arms": ["a", "b"], "arm": "a", "probability": 0.5, "reward": 1.0}
+                engine.teach("shop", read_lessons([row, row]), request="lessons")
+            if k == 24:
+                engine.reset("sums")
+        rewards = [engine.prepare_reward("shop", id, 0.25) for id in ("e36", "e38")]
+        engine.writer.write(keyed(rewards, lambda part: f"batch {part}"))
+        clock[0] += 700.0
+        engine.expire()
+        engine.reward("shop", "e0", 0.5)  # late
+        engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="open")
+        engine.snapshot()
+        said = describe(engine)
+        said["models"] = {app: saving.dumps(model).hex() for app, model in engine.models.items()}
+        with engine.reading as journal:
+            for kind in FORMATS:
+                (folder / f"export.{kind}").write_bytes(b"".join(pieces(journal, "shop", kind)))
+        engine.stop()
+        with _Archive(folder / "journal.zip") as archive:
+            for file in sorted(path.parent.glob("journal.db*")):
+                if file.suffix not in (".lock", ".db-shm") and file.stat().st_size:
+                    archive.put(file.name, file.read_bytes())
+    _json(folder / "journal.json", said)
+
+
+def describe(engine: Engine) -> dict[str, Any]:
+    """What the service says of every decision: answer, status and rewards."""
+    decisions: dict[str, Any] = {}
+    with engine.reading as journal:
+        ids = [(str(app), str(id)) for app, id in journal.connection.execute("SELECT app, id FROM decisions")]
+    for app, id in sorted(ids):
+        it, _, status = engine.find(app, id)
+        rewards = [[row.event.value, row.event.late] for row in engine.rewards(app, id)]  # type: ignore[union-attr]
+        decisions[f"{app}/{id}"] = {
+            "arm": it.arm, "probability": it.probability, "probabilities": [list(pair) for pair in it.probabilities],
+            "rewards": rewards, "closed": status.closed, "active": status.active, "outcome": status.outcome,
+        }  # fmt: skip
+    return {"decisions": decisions}
+
+
+def certified() -> dict[str, Any]:
+    """A certificate of rounds that are made up here."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3, 2)) / 3
+    arms = rng.integers(3, size=200)
+    rewards = X[np.arange(200), arms] @ np.array([0.5, -0.5]) + 0.1 * rng.normal(size=200)
+    return aw.certificate(X, arms, rewards, noise=0.1, norm=1.0).data()
+
+
+def policy() -> Any:
+    """An exported policy."""
+    agent = aw.LinUCB(dim=4, alpha=0.5, seed=7)
+    teach(agent)
+    with tempfile.TemporaryDirectory() as folder:
+        return agent.export(Path(folder) / "policy.json")
+
+
+class _Archive:
+    """A zip file whose bytes depend on its contents alone."""
+
+    def __init__(self, path: Path) -> None:
+        self._zip = zipfile.ZipFile(path, "w")
+
+    def put(self, name: str, data: bytes) -> None:
+        self._zip.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 9)
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._zip.close()
+
+
+def _json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, sort_keys=True) + "\n", encoding="utf-8")
+
+
+RECORDED: dict[str, Callable[[Path], None]] = {
+    "models": _models,
+    "journal": _journal,
+    "certificate": lambda folder: _json(folder / "certificate.json", certified()),
+    "policy": lambda folder: policy().save(folder / "policy.json"),
+}
+
+
+def record(folder: Path) -> int:
+    """Write all golden files; how many bytes they have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for write in RECORDED.values():
+        write(folder)
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def main() -> None:
+    size = record(FOLDER / aw.__version__)
+    print(f"tests/golden/{aw.__version__}: {len(agents())} models, {size:,} bytes in all")
+
+
+if __name__ == "__main__":
+    main()
