@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from armwise.core import saving
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine import fold as fold_module
 from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
@@ -285,3 +287,24 @@ def test_a_young_version_is_judged_within_its_own_age(engines: Make, clock: Cloc
     [_, bold] = compared(engine)
     assert bold["uplift"]["n"] == 50 and bold["uplift"]["horizon"] == pytest.approx(1500.0, rel=0.02)
     assert -1.0 <= bold["uplift"]["low"] <= bold["uplift"]["value"] <= bold["uplift"]["high"] <= 1.0
+
+
+def test_a_database_that_fails_while_a_version_is_trained_withholds_nothing(
+    engines: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the application was withheld until a restart: its events were taken for damaged."""
+    engine = engines()
+    ask(engine, "e1")
+    real, failed = fold_module.train, list[int]()
+
+    def train(*args: Any) -> None:
+        if len(failed) < 2:
+            failed.append(1)
+            raise sqlite3.OperationalError("disk I/O error")
+        real(*args)
+
+    monkeypatch.setattr(fold_module, "train", train)
+    add_version(engine, "shop", "bold", BOLD)
+    assert len(failed) == 2 and engine.broken == {}
+    assert [one["name"] for one in versions(engine, "shop")][1:] == ["bold"]
+    assert state(engine.learner.masters["shop"]) == state(replayed(engine)["shop"])

@@ -301,6 +301,7 @@ class Session:
 
     tail = None
     read_only = False
+    errors: tuple[type[Exception], ...] = (Lost, Refused, sqlite3.Error)
     patience = 0.0
 
     def __init__(self, wire: Wire, given: Backend | None = None) -> None:
@@ -467,7 +468,7 @@ class Shared:
 
     shared = True
     lock, clock = APPEND, CLOCK
-    errors: tuple[type[Exception], ...] = (Lost, Refused, sqlite3.Error)
+    errors = Session.errors
 
     def __init__(self, wire: Wire, system: Simulated) -> None:
         self._wire = wire

@@ -47,7 +47,8 @@ def fold(
 ) -> None:
     """Fold events into the models of their applications, in order.
 
-    An application whose events cannot be folded goes from ``models`` to ``broken`` (None: it is an error).
+    An application whose events cannot be folded goes from ``models`` to ``broken`` (None: it is an error). Where the
+    journal cannot be read, that is no fault of theirs: it is raised, and all is folded again later.
     ``writes`` and ``recent`` spare reading what is still in memory: they change how fast it is, and nothing else.
 
     >>> models = {}
@@ -56,6 +57,7 @@ def fold(
     1
     """
     writes, recent = writes or {}, {} if recent is None else recent
+    unreadable: tuple[type[Exception], ...] = () if journal is None else journal.connection.errors
     for row in rows:
         if row.is_a(Decision):
             try:
@@ -66,8 +68,8 @@ def fold(
                 recent[row.seq] = made, _row_of(writes[row.seq].seen) if row.seq in writes else None
     sequels = [row for row in rows if not row.is_a(Decision)]  # of which a decision is none
     lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
-    unread = [decision for decision in lessons.values() if decision not in recent]
-    for seq, row in (journal.rows(unread) if unread else {}).items():
+    missing = [decision for decision in lessons.values() if decision not in recent]
+    for seq, row in (journal.rows(missing) if missing else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
                 recent[seq] = made, None
@@ -120,6 +122,8 @@ def fold(
                 leader.since, leader.name = row.seq, f"v{row.seq}"
             for challenger in leader.versions.values():
                 challenger.follow(row, recent[lessons[row.seq]][0] if row.seq in lessons else None, leader.name)
+        except unreadable:
+            raise
         except Exception as error:
             if broken is None:
                 raise

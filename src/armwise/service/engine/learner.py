@@ -261,6 +261,7 @@ class Learner:
             except Exception:
                 log.exception("learning failed; trying again")
                 self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
+                self.masters = {}
                 if not stopping:
                     self._system.sleep(0.5)
             if stopping:

@@ -70,6 +70,7 @@ class Session:
 
     tail: Tail | None = None  # the server and its replicas keep its log
     read_only = False
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
     patience = 0.0  # seconds that a statement may take before the session is given up; 0: as long as it takes
 
     def __init__(self, url: str, raw: psycopg.Connection[Any] | None = None) -> None:

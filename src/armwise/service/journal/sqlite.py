@@ -58,6 +58,7 @@ PURGES = 40  # checkpoints that are tried, about 0.1 s each, to empty the log
 
 class _SQLiteConnection:
     patience = 0.0
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     _tidied = 0
 
     def __init__(self, raw: Any, tail: Tail | None = None, read_only: bool = False) -> None:

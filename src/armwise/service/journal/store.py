@@ -47,6 +47,7 @@ class Connection(Protocol):
 
     tail: Tail | None  # says beside the database what was acknowledged last
     read_only: bool  # nothing is written in this session, not even tables
+    errors: tuple[type[Exception], ...]  # what it raises where the database cannot be reached or read
     patience: float  # seconds that a statement may take, where the database is elsewhere; 0: as long as it takes
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
