@@ -11,6 +11,9 @@ Invariant: what an evaluator answers is the distribution of the agent that was e
 
 from armwise.core.exporting import CannotExport as CannotExport
 from armwise.core.exporting import Policy as Policy
+from armwise.export.eppo import EppoColumns as EppoColumns
+from armwise.export.eppo import eppo as eppo
+from armwise.export.eppo import eppo_flag as eppo_flag
 from armwise.export.evaluators import javascript as javascript
 from armwise.export.evaluators import python as python
 from armwise.export.evaluators import write as write
