@@ -36,7 +36,7 @@ _GAUSSIAN_REACH, _GRID = 8.0, 4001
 _PLACES = np.array([-0.6, -0.3, 0.0, 0.3, 0.6])  # of possible jumps, in bandwidths
 _DOUBT, _SURE = 0.08, 0.003  # p-values of "no jump": below which the bandwidth is halved, and the verdict says it
 MIN_NEAR = 30  # effective rows within a bandwidth
-MIN_EVENTS = 6  # of yes, and of no
+MIN_EVENTS = 10  # of yes, and of no
 ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
 
 
@@ -247,7 +247,8 @@ def _undersmoothed(smoothing: _Smoothing, outcome: Floats) -> tuple[float, bool]
     h = 0.6 * max(float(span), 1e-12) * len(log) ** (-1.0 / 3.0)
     while smoothing.jumps(outcome, h) < _DOUBT and effective_size(smoothing.weights(h / 2.0)) >= MIN_NEAR:
         h /= 2.0
-    return h, smoothing.jumps(outcome, h, wider=3.0) < _SURE
+    # the wider window has the power in small logs, and takes more curves for jumps
+    return h, min(smoothing.jumps(outcome, h, wider=3.0), 3.0 * smoothing.jumps(outcome, h, wider=5.0)) < _SURE
 
 
 def _actions(policy: Any, log: ContinuousLog) -> Floats:

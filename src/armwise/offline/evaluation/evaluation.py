@@ -168,7 +168,8 @@ def evaluate(
     run = Pass(job, pairs, reward_model, folds, seed, by, cluster, reported)
     run.go(progress, engine)
     question = _Answers(targets, chosen, baseline, level, resamples, seed, simultaneous)
-    found = question.of(run.whole, log, run.balance.missed)
+    # copies in both halves of the rows are a pattern that a tree learns by heart: they are what has to be said
+    found = question.of(run.whole, log, list if log.copies else run.balance.missed)
     for each in found.values():
         each.plan = plan_of(log, each, answers.headline(each).name, interval, cluster)
         each.copies, each.remarks = log.copies, log.remarks
@@ -342,7 +343,7 @@ def compare(
         )
     difference = run.whole.difference(0, 1, level, resamples, seed)
     names = (targets[0].name, targets[1].name)
-    verdicts += [*run.balance.missed(), *([log.copies] if log.copies else [])]
+    verdicts += [log.copies] if log.copies else run.balance.missed()
     plan = plan_of(log, {chosen.name: both[0]}, chosen.name, interval, cluster, difference.kind)
     comparison = Comparison.of(both[0], both[1], difference, names, log.columns_used, verdicts, plan,
                                [*log.remarks, *([left] if left else [])], log.estimated)  # fmt: skip

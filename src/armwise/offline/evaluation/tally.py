@@ -286,8 +286,12 @@ class Tally:
         if math.isfinite(value) and not apart:
             inside = value if kind in _UNBOUNDED or not self.bounded else min(max(value, self._job.low), self._job.high)
             low, high = min(low, inside), max(high, inside)
+        corrected = ""
+        if isinstance(e, DM) and self._job.interval == "auto" and ("sndr", target) in self._hidden:
+            right = self.estimate(self._hidden["sndr", target], level, resamples, seed)
+            (low, high), corrected = _hull((low, high), (right.low, right.high)), "sndr"
         own = self._variance(self.gradient(pair))
-        return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level)
+        return Estimate.of(e, value, low, high, own, self.n, diagnostics, kind, together or level, corrected)
 
     def _small_sample(self, variance: float, pairs: list[int]) -> tuple[float, float]:
         """The variance as few effective rows u leave it open, and u, for Student's quantile.

@@ -1,8 +1,8 @@
-"""Interactions: do the probabilities miss a product of two contexts, or anything else that a boosted tree finds?
+"""Interactions: do the probabilities miss a bend, a product of two contexts, or what else a boosted tree finds?
 
-If the probabilities are right, no function of the contexts predicts 1{arm = a} / p - 1. Products of two contexts are
-tried one by one; a boosted tree (where scikit-learn is installed) is fitted to one half of the rows and judged on the
-other.
+If the probabilities are right, no function of the contexts predicts 1{arm = a} / p - 1. The square of each context,
+steps at its quantiles and products of two are tried one by one; a boosted tree (where scikit-learn is installed) is
+fitted to one half of the rows and judged on the other.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ _CELLS = 5_000_000  # numbers of contexts kept at most
 _MOST_PRODUCED = 64  # columns whose products are tried
 _PRODUCT_ARMS, _TREE_ARMS = 8, 3  # the most frequent arms are judged
 _FAR = 3.0  # standard deviations at which a context counts no more
-_FALSE_ALARM = 1e-3  # chance that the products speak against right probabilities
+_STEPS = (0.1, 0.25, 0.5, 0.75, 0.9)  # quantiles of a context at which steps are tried
+_FALSE_ALARM = 0.004  # chance that bends, and that products speak against right probabilities
 _PREDICTED = 4.5  # standard errors of a tree's predictions: 1/p has a long tail, which makes larger ones by chance
-_FEWEST, _ENOUGH = 2000, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
+_PREDICTED_OF_TWO = 3.0  # likewise of two arms, whose residuals have no long tail
+_FEWEST, _ENOUGH = 500, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
 
 
 class RowSample:
@@ -100,8 +102,29 @@ class RowSample:
         residuals = residuals[:1] if self._n_arms == 2 else residuals
         some = moving[:_MOST_PRODUCED]
         Z = np.clip((X[:, some] - X[:, some].mean(axis=0)) / spread[some], -_FAR, _FAR)
-        product = self._worst_product(Z, some, residuals)
+        product = self._worst_bend(Z, some, residuals) or self._worst_product(Z, some, residuals)
         return product or self._tree(X[:, moving], residuals[:_TREE_ARMS])
+
+    def _worst_bend(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]]) -> str:
+        worst, tests = (0.0, 0, 0), 0
+        for j, z in enumerate(Z.T):
+            steps = z[:, None] > np.unique(np.quantile(z, _STEPS))
+            shapes = np.column_stack([z**2, steps])
+            shapes = shapes - shapes.mean(axis=0)
+            shapes = shapes[:, np.sqrt((shapes**2).mean(axis=0)) > 1e-6]
+            fourth = shapes**4
+            for arm, e in residuals:
+                e2 = e**2
+                second = (shapes**2).T @ e2
+                variance = np.maximum(second, (shapes**2).mean(axis=0) * e2.sum())
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    off = np.abs(shapes.T @ e) / np.sqrt(variance) / (1.0 + _ENOUGH * (fourth.T @ e2**2) / second**2)
+                tests += len(off)
+                worst = max(worst, (float(np.nan_to_num(off).max(initial=0.0)), j, arm))
+        if worst[0] <= -float(ndtri(0.5 * _FALSE_ALARM / max(tests, 1))):
+            return ""
+        return (f"the probabilities miss how the arms depend on {self._name(int(columns[worst[1]]))}: weighted by 1/p, "
+                f"its square or a step of it differs (arm {worst[2]}, {worst[0]:.0f} standard errors)")  # fmt: skip
 
     def _worst_product(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]]) -> str:
         d = Z.shape[1]
@@ -145,10 +168,11 @@ class RowSample:
                 max_iter=15, max_leaf_nodes=16, learning_rate=0.4, early_stopping=False, random_state=0
             )
 
+        limit = _PREDICTED_OF_TWO if self._n_arms == 2 else _PREDICTED
         for arm, e in residuals:
             with thread_pools().limit(limits=1):  # small fits, on one thread whatever runs beside them
                 z = _held_out(X, e, tree) if e.any() else 0.0
-            if z > _PREDICTED:
+            if z > limit:
                 return (f"the probabilities miss how the arms depend on the contexts: a boosted tree predicts arm "
                         f"{arm} better, in rows that it did not see ({z:.0f} standard errors)")  # fmt: skip
         return ""

@@ -21,6 +21,7 @@ OneSided = Literal["lower", "upper"]
 _ENOUGH = 30  # effective rows of a segment whose effect is compared with those of others
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
+_WIDENED = "widened: its interval reaches"
 
 
 def both_sides(level: float, one_sided: OneSided | None) -> float:
@@ -99,14 +100,15 @@ class Estimate:
     @classmethod
     def of(
         cls, estimator: Estimator, value: float, low: float, high: float, variance: float, n: int,
-        diagnostics: Diagnostics | None, interval: str, level: float,
+        diagnostics: Diagnostics | None, interval: str, level: float, corrected: str = "",
     ) -> Estimate:  # fmt: skip
-        """From the numbers of an evaluation."""
+        """From the numbers of an evaluation; the interval of a model alone holds that of its ``corrected`` value."""
         verdicts = diagnostics.verdicts if diagnostics is not None else ()
         if verdicts and not estimator.needs_weights:
             verdicts = (f"{verdicts[0]}",)
         if not estimator.needs_weights:
-            verdicts = (f"{MODEL_ALONE} does not know", *verdicts)
+            widened = (f"{_WIDENED} over that of {corrected}, which corrects the model",) if corrected else ()
+            verdicts = (f"{MODEL_ALONE} does not know", *widened, *verdicts)
         ess = diagnostics.ess if diagnostics is not None else math.nan
         if not (math.isfinite(value) and math.isfinite(variance)):
             cause = "the target never plays a logged arm" if ess == 0 else "the squares of these rewards are too large"
@@ -262,14 +264,15 @@ class Evaluation(Mapping[str, Estimate]):
 
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
-        >>> evaluate(log, [0.5, 0.5], "dm").notes[-1]
-        'dm rests on the reward model alone, whose bias the interval does not know'
+        >>> for note in evaluate(log, [0.5, 0.5], "dm").notes[-2:]: print(note)
+        dm rests on the reward model alone, whose bias the interval does not know
+        dm: widened: its interval reaches over that of sndr, which corrects the model
         """
         found = [f"columns: {self.columns}"] if self.columns else []
         found += [f"probabilities: estimated by {self.estimated}, so the answer is right only if the contexts hold all "
                   "that the choice of the arms depended on"] if self.estimated else []  # fmt: skip
         found.append(f"intervals: {self._kinds()}" + (f"; of lifts: {self.lift.kind}" if self.lift is not None else ""))
-        for word in (MODEL_ALONE, "outside", "tuned"):
+        for word in (MODEL_ALONE, _WIDENED, "outside", "tuned"):
             found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
                       for e in self._estimates.values() for w in e.warnings if w.startswith(word)]  # fmt: skip
         return found
@@ -437,7 +440,7 @@ class Comparison:
     @property
     def weaknesses(self) -> list[str]:
         """What ``compare`` warns of: all but clipping, which was asked for, and the model's bias, which is known."""
-        known = (": biased", MODEL_ALONE, "tuned")
+        known = (": biased", MODEL_ALONE, _WIDENED, "tuned")
         return [text for text in self.warnings if not any(word in text for word in known)]
 
     def table(self) -> str:
@@ -452,7 +455,7 @@ class Comparison:
         ]
         labels = self.names if self.names[0] != self.names[1] else ("first", "second")
         own = [(label, text) for label, e in zip(labels, (self.first, self.second), strict=True) for text in e.warnings
-               if not text.startswith((MODEL_ALONE, "tuned"))]  # fmt: skip
+               if not text.startswith((MODEL_ALONE, _WIDENED, "tuned"))]  # fmt: skip
         both = {text for _, text in own if all(text in e.warnings for e in (self.first, self.second))}
         own = [("" if text in both else label, text) for label, text in own]
         return distinct([*shared, *own])

@@ -24,7 +24,7 @@ _WIDTH, _INDENT = 100, 12
 ESTIMATORS = {
     "ips": "inverse propensity score: unbiased if the probabilities are right, high variance",
     "snips": "self-normalised IPS: slightly biased, less variance",
-    "dm": "direct method: the reward model alone; the interval does not know its bias",
+    "dm": "direct method: the reward model alone, whose bias nothing corrects",
     "dr": "doubly robust: a reward model, corrected on the logged arms; right if the probabilities or the model are",
     "sndr": "doubly robust with self-normalised corrections: right if the probabilities or the model are",
     "switch-dr": "doubly robust below a weight, the model above it; the interval is that of dr",
