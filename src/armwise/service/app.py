@@ -17,8 +17,8 @@ from armwise.service.adapters.flags import evaluate, failure, track
 from armwise.service.adapters.personalizer import admin, evaluation_jobs, rank, slots
 from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.log.retain import Retention
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
 from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
@@ -50,7 +50,7 @@ class Service:
     ''
     """
 
-    def __init__(self, config: Config, engine: AnyEngine | None = None) -> None:
+    def __init__(self, config: Config, engine: ServedEngine | None = None) -> None:
         self.config = config
         self.engine = engine or config.engine()
         self.keys, self.metrics = Keys(config.keys), Metrics()

@@ -16,11 +16,12 @@ import msgspec
 from armwise.features.encoding.arms import check_id
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.store import Database
 from armwise.service.model.merged_views import check_merges
-from armwise.service.sharding.sharded_engine import AnyEngine, ShardedEngine
+from armwise.service.sharding.sharded_engine import ShardedEngine
 from armwise.service.web.keys import Key
 from armwise.service.web.logging import check_level
 
@@ -104,7 +105,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         """
         return [open_store(each) for each in ([self.storage] if isinstance(self.storage, str) else self.storage)]
 
-    def engine(self) -> AnyEngine:
+    def engine(self) -> ServedEngine:
         """What decides and learns: an engine, or for a list of databases what stands in its place.
 
         >>> type(Config().engine()).__name__, type(Config(storage=["postgresql://host/a"]).engine()).__name__

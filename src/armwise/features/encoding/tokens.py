@@ -223,8 +223,7 @@ def why(error: Exception, text: bytes) -> str:
     >>> why(ValueError("Input data was truncated"), text)
     'half a surrogate pair in a string'
     """
-    lone = re.search("truncated|escape|surrogate", str(error)) and _LONE.search(text)
-    return "half a surrogate pair in a string" if lone else str(error)
+    return "half a surrogate pair in a string" if _LONE.search(text) else str(error)
 
 
 def count_keys(value: Any) -> int:

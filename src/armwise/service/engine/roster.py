@@ -22,12 +22,11 @@ from armwise.service.model.trial import check_creation
 from armwise.service.model.versions import MOST, by_role, role
 
 if TYPE_CHECKING:
-    from armwise.service.engine.engine import Engine
+    from armwise.service.engine.interface import ServedEngine
     from armwise.service.model.model import Model
-    from armwise.service.sharding.sharded_engine import ShardedEngine
 
 
-def versions(engine: Engine | ShardedEngine, app: str) -> list[dict[str, Any]]:
+def versions(engine: ServedEngine, app: str) -> list[dict[str, Any]]:
     """All versions, the leading one first.
 
     >>> from armwise.service.engine.engine import Engine
@@ -50,7 +49,7 @@ def _shown(model: Any) -> dict[str, Any]:
             "refused": model.refused}  # fmt: skip
 
 
-def add_version(engine: Engine | ShardedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
+def add_version(engine: ServedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
     """Add a version beside the leading one, trained on the application's journal.
 
     >>> from armwise.service.engine.engine import Engine
@@ -84,7 +83,7 @@ def _neutral(creation: Creation, leader: Any) -> Any:
     return leader.settings if able else msgspec.structs.replace(leader.settings, learn="")
 
 
-def share_version(engine: Engine | ShardedEngine, app: str, name: str, share: float) -> None:
+def share_version(engine: ServedEngine, app: str, name: str, share: float) -> None:
     """Let a version make a share of the decisions from now on; with 0 it is only asked (shadow mode)."""
     leader = engine.model(app)
     _found(engine, app, name)
@@ -92,7 +91,7 @@ def share_version(engine: Engine | ShardedEngine, app: str, name: str, share: fl
     _change(engine, app, Version(name, share=share))
 
 
-def promote(engine: Engine | ShardedEngine, app: str, name: str) -> None:
+def promote(engine: ServedEngine, app: str, name: str) -> None:
     """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
 
     >>> from armwise.service.engine.engine import Engine
@@ -111,7 +110,7 @@ def promote(engine: Engine | ShardedEngine, app: str, name: str) -> None:
     _change(engine, app, Version(name, promote=True))
 
 
-def roll_back(engine: Engine | ShardedEngine, app: str) -> str:
+def roll_back(engine: ServedEngine, app: str) -> str:
     """Undo the last promotion; return the name of the version that leads again."""
     leader = engine.model(app)
     previous = leader.previous
@@ -121,13 +120,13 @@ def roll_back(engine: Engine | ShardedEngine, app: str) -> str:
     return str(previous)
 
 
-def remove_version(engine: Engine | ShardedEngine, app: str, name: str) -> None:
+def remove_version(engine: ServedEngine, app: str, name: str) -> None:
     """Remove a version that does not lead; the journal can train it again."""
     _found(engine, app, name)
     _change(engine, app, Version(name, remove=True))
 
 
-def _found(engine: Engine | ShardedEngine, app: str, name: str) -> Any:
+def _found(engine: ServedEngine, app: str, name: str) -> Any:
     leader = engine.model(app)
     if name == leader.name:
         raise Conflict(f"version {name} leads: promote another first")
@@ -142,7 +141,7 @@ def _check_share(leader: Any, name: str, share: float) -> None:
         raise InvalidInput(f"share must lie in [0, {1.0 - others:g}], what other versions leave, got {share}")
 
 
-def _change(engine: Engine | ShardedEngine, app: str, event: Version) -> None:
+def _change(engine: ServedEngine, app: str, event: Version) -> None:
     """Journal it in every database, after what it was asked for; one that was reached before has it done already."""
     roles = {name: key for key, name in by_role(engine.model(app), also_leader=True).items()}
     with engine.merging:  # a change that has not reached all of them is not merged

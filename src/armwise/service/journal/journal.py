@@ -108,7 +108,7 @@ class Write(msgspec.Struct, gc=False):  # no cycle goes through it
     @property
     def new(self) -> bool:
         """Whether this is a decision with a fresh id and no idempotency key, which cannot be a retry."""
-        return self.fresh and not self.request and not self.look and type(self.event) is Decision
+        return self.fresh and not self.request and not self.look and isinstance(self.event, Decision)
 
 
 class Written(msgspec.Struct, gc=False):

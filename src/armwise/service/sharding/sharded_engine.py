@@ -637,6 +637,3 @@ class ShardedEngine:
                     shown["lag"] = engine.lag()
             found[self.label(identity)] = shown
         return found
-
-
-AnyEngine = Engine | ShardedEngine  # what a service has: both answer the same questions

@@ -13,9 +13,9 @@ import msgspec
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.tokens import InvalidInput, read_json
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Conflict, Damaged, Unavailable, Unknown
 from armwise.service.journal.journal import Appended, Write, Written
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.keys import ANYONE, Key
 
 JSON = b"application/json"
@@ -107,7 +107,7 @@ class Call:
     )  # fmt: skip
 
     def __init__(
-        self, engine: AnyEngine, method: str, path: tuple[str, ...], query: bytes,
+        self, engine: ServedEngine, method: str, path: tuple[str, ...], query: bytes,
         headers: Sequence[tuple[bytes, bytes]], application: str,
     ) -> None:  # fmt: skip
         self.engine, self.method, self.path, self._query = engine, method, path, query

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from armwise.service.engine.commit_counts import BUCKETS as COMMITS
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Unavailable, Unknown
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.keys import ANYONE, Key
 
 HELP = {
@@ -99,7 +99,7 @@ class Metrics:
         return text
 
     def render(
-        self, engine: AnyEngine, key: Key = ANYONE, look: Callable[[str], dict[str, Any]] | None = None
+        self, engine: ServedEngine, key: Key = ANYONE, look: Callable[[str], dict[str, Any]] | None = None
     ) -> bytes:
         """Everything, the state of the applications that ``key`` may read included; ``look`` tells what one earns.
 

@@ -50,7 +50,8 @@ def service(tmp_path: Path) -> Iterator[Running]:
 
 
 def decisions(service: Running) -> int:
-    journal = service.service.engine.reading.journal  # type: ignore[union-attr]
+    [engine] = service.service.engine.each
+    journal = engine.reading.journal
     [(n,)] = journal.connection.execute("SELECT count(*) FROM decisions WHERE app = 'banner'")
     journal.connection.settle()
     return int(n)

@@ -24,8 +24,8 @@ from armwise.service.adapters.flags.failure import (
 )
 from armwise.service.adapters.flags.flag import Flag, flag_of
 from armwise.service.engine.draw import Answer, answer
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Conflict
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply
 from armwise.service.web.offload import in_thread
@@ -87,7 +87,7 @@ class Unit(NamedTuple):
 
 _decode = msgspec.json.Decoder(Evaluation)
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_kept: weakref.WeakKeyDictionary[AnyEngine, dict[tuple[str, str], Answer]] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[ServedEngine, dict[tuple[str, str], Answer]] = weakref.WeakKeyDictionary()
 
 
 def read(body: bytes, key: str = "") -> Unit:

@@ -24,11 +24,11 @@ from armwise.service.adapters.personalizer.schemas import (
     ServiceConfiguration,
 )
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Unknown
 from armwise.service.journal.events import RULES, Change, Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.log.export import stamp
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
 
@@ -78,7 +78,7 @@ def duration(value: float) -> str:
 # ---------------------------------------------------------------------- configuration
 
 
-def configuration(engine: AnyEngine, app: str) -> dict[str, Any]:
+def configuration(engine: ServedEngine, app: str) -> dict[str, Any]:
     """The service configuration as the clients know it."""
     model = engine.model(app)
     settings = model.settings
@@ -112,7 +112,7 @@ async def put_configuration(call: Call) -> Response:
     return reply(await in_thread(_configure, call.engine, call.application, sent))
 
 
-def _configure(engine: AnyEngine, app: str, sent: dict[str, Any]) -> dict[str, Any]:
+def _configure(engine: ServedEngine, app: str, sent: dict[str, Any]) -> dict[str, Any]:
     with changing:
         now, changes = configuration(engine, app), read_configuration(sent)
         new = {name: value for name, value in sent.items() if value is not None and value != now.get(name)}
@@ -184,7 +184,7 @@ def _invalid(message: str) -> Problem:
 # ---------------------------------------------------------------------- learning settings
 
 
-def policy(engine: AnyEngine, app: str) -> dict[str, str]:
+def policy(engine: ServedEngine, app: str) -> dict[str, str]:
     """The learning settings: a name, and the agent's description as JSON, as a configuration file has it."""
     own: dict[str, str] = engine.model(app).settings.extra.get("policy", {})
     return own or {"name": app, "arguments": msgspec.json.encode(engine.creation(app).agent).decode()}
@@ -240,7 +240,7 @@ def agent_of(arguments: str) -> dict[str, Any]:
     return agent
 
 
-def use_policy(engine: AnyEngine, app: str, new: dict[str, str] | None) -> None:
+def use_policy(engine: ServedEngine, app: str, new: dict[str, str] | None) -> None:
     """Put learning settings in force (None: the configured ones); nothing happens if they already are."""
     with changing:
         extra = engine.model(app).settings.extra
@@ -254,7 +254,7 @@ def use_policy(engine: AnyEngine, app: str, new: dict[str, str] | None) -> None:
             raise Problem(400, "InvalidPolicyConfiguration", str(error)) from None
 
 
-def anew(engine: AnyEngine, app: str, agent: dict[str, Any] | None, extra: dict[str, Any]) -> Creation:
+def anew(engine: ServedEngine, app: str, agent: dict[str, Any] | None, extra: dict[str, Any]) -> Creation:
     """What an application begins anew from, with its settings as they are."""
     made = engine.creation(app)
     settings = engine.model(app).settings.changed(Change(extra=extra))
@@ -284,7 +284,7 @@ async def delete_model(call: Call) -> Response:
     return Response(204)
 
 
-def _forget_model(engine: AnyEngine, app: str) -> None:
+def _forget_model(engine: ServedEngine, app: str) -> None:
     with changing:
         model = engine.model(app)
         agent = dict(agent_of(policy(engine, app)["arguments"]))
@@ -347,7 +347,7 @@ async def delete_logs(call: Call) -> Response:
     return Response(204)
 
 
-def _forget_logs(engine: AnyEngine, app: str) -> None:
+def _forget_logs(engine: ServedEngine, app: str) -> None:
     with changing:
         for each in engine.each:  # which counts events by itself
             each.configure(app, Change(forgotten=reading(each, lambda journal: journal.last()[0])))

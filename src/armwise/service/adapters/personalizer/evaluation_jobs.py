@@ -33,11 +33,11 @@ from armwise.service.adapters.personalizer.schemas import (
     EvaluationRequest,
 )
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.journal.events import Change
 from armwise.service.log.export import Entry, entries, stamp
 from armwise.service.log.judge import Distribution, followed, judged, missed
 from armwise.service.model.build import build_model
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread
 
@@ -107,7 +107,7 @@ def _record(call: Call) -> dict[str, Any]:
     return record
 
 
-def evaluations(engine: AnyEngine, app: str) -> dict[str, dict[str, Any]]:
+def evaluations(engine: ServedEngine, app: str) -> dict[str, dict[str, Any]]:
     """The evaluations of an application by id."""
     found: dict[str, dict[str, Any]] = engine.model(app).settings.extra.get("evaluations", {})
     if not engine.store.shared:  # one that nobody works on was cut off
@@ -119,12 +119,12 @@ def evaluations(engine: AnyEngine, app: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def id_of(engine: AnyEngine) -> int:
+def id_of(engine: ServedEngine) -> int:
     """What tells the engines of a process apart."""
     return id(engine)
 
 
-def _keep(engine: AnyEngine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
+def _keep(engine: ServedEngine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
     with changing:
         extra = engine.model(app).settings.extra
         found = dict(extra.get("evaluations", {}))
@@ -146,7 +146,7 @@ def _modern(call: Call) -> bool:
 # ---------------------------------------------------------------------- work
 
 
-def begin(engine: AnyEngine, app: str, id: str, body: bytes) -> dict[str, Any]:
+def begin(engine: ServedEngine, app: str, id: str, body: bytes) -> dict[str, Any]:
     """Note an evaluation and begin to work on it; the same id with the same content is one evaluation."""
     sent = read_object(body, {"name", "startTime", "endTime", "policies", "enableOfflineExperimentation"})
     for name in ("name", "startTime", "endTime"):
@@ -209,7 +209,7 @@ def moment(text: str) -> int:
         raise _invalid(f"{text[:40]!r} is not a time such as 2026-01-31T12:00:00Z") from None
 
 
-def _work(engine: AnyEngine, app: str, record: dict[str, Any], start: int, end: int) -> None:
+def _work(engine: ServedEngine, app: str, record: dict[str, Any], start: int, end: int) -> None:
     try:
         with _turn:
             found = measure(engine, app, record["policies"], start, end)
@@ -223,7 +223,7 @@ def _work(engine: AnyEngine, app: str, record: dict[str, Any], start: int, end: 
         _running.discard((id_of(engine), app, record["id"]))
 
 
-def logged(engine: AnyEngine, app: str, start: int, end: int) -> Iterator[Entry]:
+def logged(engine: ServedEngine, app: str, start: int, end: int) -> Iterator[Entry]:
     """The decisions of a time that were shown, the oldest first, from every database that has some."""
     with contextlib.ExitStack() as sessions:
 
@@ -237,7 +237,7 @@ def logged(engine: AnyEngine, app: str, start: int, end: int) -> Iterator[Entry]
         yield from heapq.merge(*map(found, engine.each), key=lambda entry: entry.row.time)
 
 
-def measure(engine: AnyEngine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
+def measure(engine: ServedEngine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
     """Judge all policies on the decisions of a time, by age; status, description and results."""
     extra = engine.model(app).settings.extra
     newest: collections.deque[Entry] = collections.deque(maxlen=MOST_EVENTS)

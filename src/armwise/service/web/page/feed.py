@@ -7,17 +7,17 @@ import time
 from collections.abc import Iterator
 
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.writer import STALL
 from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
-from armwise.service.sharding.sharded_engine import AnyEngine
 
 BACK = 100_000  # events of a database that are read when the first one looks
 PIECE = 50  # events that are read at once
 
 
-def errors_of(engine: AnyEngine) -> tuple[type[Exception], ...]:
+def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
     """What is raised where a database cannot be read.
 
     >>> from armwise.service.journal.sqlite import SQLite
@@ -109,7 +109,7 @@ class Feed:
     ['create']
     """
 
-    def __init__(self, engine: AnyEngine, app: str) -> None:
+    def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
         self._sources: dict[int, Source] = {}  # by the engine
         self.sources: list[Source] = []  # that can be read now

@@ -19,13 +19,13 @@ import numpy as np
 from armwise.features.encoding.arms import read_arm
 from armwise.offline.logs.cohorts import WHOLE, broken_promise, duration
 from armwise.service.engine.application import rivals
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.roster import versions
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import EARLIEST, Creation, Decision, Reward, Row
 from armwise.service.log.earnings import MAX_DECISIONS, Earnings, Interval, Judgement
 from armwise.service.model.drawing.encoded import offered
 from armwise.service.model.versions import by_role
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.page.feed import Feed, Source
 from armwise.service.web.page.rivals import Rival, over, shown
 
@@ -50,7 +50,7 @@ class Watch:
     >>> watch.close(); engine.stop()
     """
 
-    def __init__(self, engine: AnyEngine, app: str) -> None:
+    def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
         self._lock, self._closed = threading.Lock(), False
         self._feed = Feed(engine, app)

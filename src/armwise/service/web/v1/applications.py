@@ -7,9 +7,9 @@ import msgspec
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.application import Application
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Conflict
 from armwise.service.journal.events import Change
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1 import schemas
@@ -18,7 +18,7 @@ from armwise.service.web.v1.schemas import DecisionAnswer as DecisionAnswer
 
 async def agents(call: Call) -> Response:
     """``GET /v1/agents``: the applications that the key may see."""
-    engine: AnyEngine = call.engine
+    engine: ServedEngine = call.engine
     shown = []
     for name, model in sorted(engine.models.items()):
         if call.key.may("read", name):

@@ -10,12 +10,12 @@ import msgspec
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.draw import Answer, answer
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.request import ParsedRequest
 from armwise.service.journal.events import Activation, Decision, Reward, Row
 from armwise.service.journal.journal import Write, Written
 from armwise.service.journal.rules import Status
 from armwise.service.log.export import Entry, outcomes
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
@@ -152,7 +152,7 @@ async def find(call: Call) -> Response:
     return reply(await in_thread(_found, call.engine, call.application, call.params[0]))
 
 
-def _found(engine: AnyEngine, app: str, id: str) -> dict[str, Any]:
+def _found(engine: ServedEngine, app: str, id: str) -> dict[str, Any]:
     it, decision, status = engine.find(app, id)
     came, row = outcomes(engine.rewards(app, id)), Row(status.seq, status.deadline - decision.window, app, "", id, b"")
     entry = Entry(row, decision, status, came, engine.now())
