@@ -130,8 +130,7 @@ def test_every_outcome_told_leaves_nothing_out(where: dict[str, Any]) -> None:
 
 
 def test_a_promise_that_is_broken_selects_nothing(where: dict[str, Any]) -> None:
-    """Folders of 0.1.0 have learn = "arrival" for agents that cannot revise, though nobody promised anything: the
-    clicked ones were taken at any age, and earned 1.000 each."""
+    """Where learn is "arrival" and only clicks are told, the clicked ones were taken at any age, and earned 1.000."""
     with shop_of(where, agent=aw.UCB1(n_arms=2), window=DAY, learn="arrival", seed=1) as (shop, clock):
         told = trade(shop, clock, 1000)
         assert told > 10

@@ -445,7 +445,7 @@ class Model(saving.Saved):
         return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = {"assumed": state["since"]} | state  # snapshots of 0.1.0 do not have it
+        state = {"assumed": state["since"]} | state  # older snapshots do not have it
         super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
         self._share_scaler()
 
