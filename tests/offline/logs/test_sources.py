@@ -237,3 +237,12 @@ def test_rows_of_our_log_are_never_left_out_by_outcome(export, capsys):
     for words in ([], ["--skip-bad-rows"]):
         assert main(["evaluate", str(flat), "--policy", "arm:a", *words]) == 2
         assert "selects by outcome" in capsys.readouterr().err
+
+
+def test_our_log_without_what_came_of_its_decisions_is_not_read_as_nothing_came(export):
+    """Without the column outcomes every decision was worth the default reward."""
+    frame = pd.read_parquet(export).drop(columns="outcomes")
+    with pytest.raises(LogError):
+        Log.read(frame)
+    closed = frame[frame["seq"] <= 30].assign(reward=1.0, status="closed")
+    assert Log.read(closed).rewards.mean() == 1.0

@@ -176,6 +176,9 @@ def test_learn_is_checked_against_the_agent(where: dict[str, Any]) -> None:
         assert shop._home.model().lessons == 1
     with pytest.raises(ValueError, match="clock must be a function that gives seconds"):
         aw.Decider(clock=3.0)  # type: ignore[arg-type]
+    for told in (None, "now", float("nan")):
+        with pytest.raises(ValueError, match="clock must be a function that gives seconds"):
+            aw.Decider(**where, clock=[told].pop)  # type: ignore[arg-type]
 
 
 def test_an_agent_that_would_starve_says_so_once(where: dict[str, Any]) -> None:

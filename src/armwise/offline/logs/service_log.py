@@ -80,8 +80,10 @@ def record(event: dict[str, Any]) -> Record | None:
         cost = event.get("_label_cost")
         status, rewards = (OPEN, []) if cost is None else (CLOSED, [(0.0, 0.0 - float(cost))])
         return Record(-made.timestamp(), math.inf, 0.0, "earliest", status, False, rewards)
+    if event.get("o") is None:
+        raise ValueError("outcomes is missing: what came of a decision, and when")
     rewards = []
-    for each in event.get("o") or ():
+    for each in event["o"]:
         came = each.get("Timestamp") or each.get("time")
         moment = came if isinstance(came, datetime.datetime) else datetime.datetime.fromisoformat(came)
         rewards.append(((moment - made).total_seconds(), float(each["v"] if "v" in each else each["value"])))

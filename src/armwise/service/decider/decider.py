@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import warnings
@@ -90,8 +91,9 @@ class Decider(AsyncVerbs):
             raise ValueError(f"storage must be a folder, or an agent, got {type(storage).__name__} {storage!r:.60}")
         if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
             raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
-        if clock is not None and not callable(clock):
-            raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {clock!r:.60}")
+        told = clock() if callable(clock) else clock
+        if clock is not None and not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
+            raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")
 
         own = held_in_memory(agent) if storage is None else None
 
