@@ -27,6 +27,8 @@ def tree(tmp_path: Path) -> Path:
     """A committed tree that is ready."""
     (tmp_path / "src/armwise").mkdir(parents=True)
     (tmp_path / "src/armwise/__init__.py").write_text('__version__ = "1.2.3"\n')
+    (tmp_path / "tests/golden/1.2.3").mkdir(parents=True)
+    (tmp_path / "tests/golden/1.2.3/journal.zip").write_bytes(b"")
     (tmp_path / "CHANGELOG.md").write_text(
         "# Changelog\n\n## [1.2.3] - 2026-12-01\n\n### Added\n- A thing.\n\n## [1.2.2]\n"
     )

@@ -326,8 +326,12 @@ async def asked_once(config: Config, method: str, path: str, body: bytes) -> tup
     service = Service(msgspec.structs.replace(config, keys=[], listen="127.0.0.1:0"))
     answered: list[Any] = []
 
+    left = [body]
+
     async def receive() -> Any:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if not left:  # it stays to the end of the answer
+            await asyncio.get_running_loop().create_future()
+        return {"type": "http.request", "body": left.pop(), "more_body": False}
 
     async def send(message: Any) -> None:
         answered.append(message)

@@ -27,6 +27,7 @@ CONFIG = Config(
     applications={
         "shop": Application(agent=AGENT, features={"dim": 8}, window=5.0),
         "sums": Application(agent=AGENT, features={"dim": 8}, window=3.0, rule="sum", default=-0.5),
+        "banner": Application(agent=AGENT | {"n_arms": 2}, features={"dim": 8}, arms=["red", "blue"], window=4.0),
     },
 )
 
@@ -66,6 +67,8 @@ class Process(Owner):
         try:
             await self.service.start()
             self.started = True
+        except (ValueError, TypeError, LookupError, AttributeError) as error:  # no fault of the database's
+            self.cluster.kernel.failed(error)
         except Exception:  # it says why and ends; whoever watches it starts it again
             self.cluster.kill(self, again=1.0)
 

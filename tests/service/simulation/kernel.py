@@ -50,7 +50,7 @@ class Task:
         except greenlet.GreenletExit:
             return
         except BaseException as error:
-            self.kernel.failures.append((self, error))
+            self.kernel.failed(error)
         finally:
             self.done = True
             for task in self.waiters:
@@ -87,6 +87,11 @@ class Kernel:
         self._tasks.append(task)
         self.after(delay + self.random.random() * NOISE, lambda: self._resume(task))
         return task
+
+    def failed(self, error: BaseException) -> None:
+        """The current task ends with an error that nobody foresaw: so does the schedule."""
+        assert self.current is not None
+        self.failures.append((self.current, error))
 
     def after(self, seconds: float, what: Callable[[], None]) -> None:
         heapq.heappush(self._heap, (self.now + seconds, next(self._numbers), what))

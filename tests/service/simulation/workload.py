@@ -16,6 +16,7 @@ TRIES = 8
 WELL = (200, 201, 204)
 KINDS = {
     "decide": 10, "decide_with_key": 3, "decide_once": 1, "decide_many": 3, "defer": 2, "rank": 2, "slots": 1,
+    "flag": 2,
     "reward": 12, "reward_many": 4, "reward_again": 1, "look": 4, "export": 1, "conflict": 1, "version": 1,
     "settings": 1, "teach": 1, "catalogue": 1, "erase": 1, "explain": 1, "probe": 1,
 }  # fmt: skip
@@ -194,6 +195,17 @@ class Client(Owner):
             for k in range(len(answer.json["slots"])):
                 self.history.asked[app, f"{id}\x1f{k}"] = True
             self.history.acknowledged += 1
+
+    def flag(self, app: str) -> None:
+        """A unit's variant of a flag, through the adapter of OpenFeature: one decision in each window."""
+        self.history.nameless["banner"] = self.history.nameless.get("banner", 0) + 2 * TRIES
+        asked = {"context": {"targetingKey": self.fresh(), "plan": "pro"}}
+        for _ in range(2):
+            answer = self.send("POST", "/ofrep/v1/evaluate/flags/banner", asked)
+            if answer is not None:
+                told = answer.json["metadata"]
+                self.history.decision("banner", told["decision"], answer.json["variant"], told["probability"])
+                self.history.subjects["banner", told["decision"]] = "nobody"
 
     # ------------------------------------------------------------------ rewards
 
