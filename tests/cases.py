@@ -98,6 +98,7 @@ CASES = [
     Case("LinThompson, 20 draws", lambda s: aw.LinThompson(D, 0.3, 0.3, draws=20, seed=s), sampled=True),
     Case("LinThompson, disjoint", lambda s: aw.LinThompson(D, 0.3, 0.3, n_arms=K, seed=s), sampled=True),
     Case("LogisticThompson", lambda s: aw.LogisticThompson(D, 0.3, 1, seed=s), sampled=True),
+    Case("LogisticThompson, an arm each", lambda s: aw.LogisticThompson(D, 0.3, 1, n_arms=K, seed=s), sampled=True),
     Case("SpectralUCB", lambda s: aw.SpectralUCB(PATH, 600, lam=0.3, noise=0.3, seed=s), symmetric=False),
     Case("GPUCB", lambda s: aw.GPUCB(aw.kernels.RBF(1.0), 0.3, 1.0, seed=s), horizon=300),
     Case("CGPUCB", lambda s: aw.CGPUCB(aw.kernels.RBF(1.0), aw.kernels.Linear(), 1, 0.3, 1.0, seed=s), horizon=300),

@@ -173,7 +173,7 @@ class Agent(saving.Saved, ABC):
         >>> choices.arms.shape, choices[0].probability
         ((4,), 0.5)
         """
-        if self.sees == "nothing":
+        if self.sees == "nothing" and contexts is None:
             if n is None:
                 raise ValueError(f"n must say how many to choose: {type(self).__name__} sees no contexts to count")
             rows = count("n", n, least=0)
@@ -218,8 +218,8 @@ class Agent(saving.Saved, ABC):
     def play(self, contexts: Contexts, rewards: ArrayLike, costs: ArrayLike | None = None) -> Played:
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
-        ``contexts`` has one context per row, as the agent sees them (None if it sees nothing); ``rewards`` is
-        (T, K), of which one entry per row is read; so are ``costs``, (T, K) or (T, K, n) for n resources.
+        ``contexts`` has one context per row, as the agent sees them (an agent that sees nothing takes None, or numbers
+        that it ignores); ``rewards`` is (T, K), of which one entry per row is read; so are ``costs``, (T, K) or (T, K, n) for n resources.
 
         >>> import armwise as aw
         >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)

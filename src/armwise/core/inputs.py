@@ -110,13 +110,14 @@ def read(agent: Reader, context: Any) -> Any:
 
 def read_block(agent: Any, contexts: Any, T: int) -> Any:
     """``T`` contexts, one per row, as ``play`` takes them; every row is checked."""
-    if agent.sees == "nothing":
-        if contexts is not None:
-            raise ValueError(f"contexts must be None: {type(agent).__name__} sees nothing, got {short(contexts)}")
+    if agent.sees == "nothing" and contexts is None:
         return None
     if not hasattr(contexts, "__len__") or len(contexts) != T:
         came = f"{len(contexts)} rows" if hasattr(contexts, "__len__") else short(contexts)
         raise ValueError(f"contexts must have one row for each of the {T} rows of rewards, got {came}")
+    if agent.sees == "nothing":
+        _refuse_other_than_numbers("contexts", agent, contexts)
+        return None
     if agent.sees == "key":
         return [agent._read(key) for key in contexts]
     if _some_sparse(contexts):
@@ -173,8 +174,19 @@ def _read_sparse_block(agent: Any, contexts: Any) -> Any:
 
 
 def _read_nothing(agent: Reader, context: Any) -> None:
+    """Numbers may come all the same, so that one line can give every agent the context of a world."""
     if context is not None:
-        raise ValueError(f"context must be None: {type(agent).__name__} sees nothing, got {short(context)}")
+        _refuse_other_than_numbers("context", agent, context)
+
+
+def _refuse_other_than_numbers(name: str, agent: Reader, context: Any) -> None:
+    if _some_sparse(context) or is_sparse(context):
+        return
+    try:
+        as_floats(name, context)
+    except ValueError:
+        kind = type(agent).__name__
+        raise ValueError(f"{name} must be None, or numbers: {kind} sees nothing, got {short(context)}") from None
 
 
 def _read_features(agent: Reader, context: Any) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.linucb import PRACTICAL
+from armwise.agents.linear.linucb import BEYOND, EXTRA, PRACTICAL
 from armwise.agents.linear.ridge_agent import RidgeAgent
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
 from armwise.core.exporting import FrozenAgent
 from armwise.models.hybrid_ridge import HybridRidge
 from armwise.models.noise import Noise
+from armwise.native.ridge import widen
 
 
 class HybridLinUCB(RidgeAgent, IndexAgent):
@@ -20,7 +21,8 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
     all theta_a. What one arm teaches about z all arms know, so that a new arm (``add_arm``) does not begin from
     nothing, and what sets an arm apart is still learnt of its own rewards.
 
-    ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.5 sqrt(ln t) deviations of the noise as it is learnt.
+    ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.5 sqrt(ln t) deviations of the noise as it is learnt, and
+    more for an arm that is known less than the leading one.
     ``prior_mean`` is what (beta, theta_a) are believed to be before any reward: (dim,), or a row per arm, whose shared
     columns are then the same in all rows. No bound is known for the hybrid model.
 
@@ -82,6 +84,8 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
 
     def _scores(self, context: Floats) -> Floats:  # Algorithm 2, lines 8 to 13
         means, widths = self._model.estimate(context)
+        if self._extra:
+            return np.asarray(widen(means, widths, self._multiplier, self._extra, BEYOND))
         scores: Floats = means + self._multiplier * widths
         return scores
 
@@ -90,13 +94,21 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
         alpha = PRACTICAL * self._noise.growing if self.alpha is None and self._noise is not None else self.alpha
         return self.scale * (alpha or 0.0)
 
+    @property
+    def _extra(self) -> float:
+        """For an arm that is known less than the leading one: see LinUCB."""
+        if self.alpha is not None or self._noise is None:
+            return 0.0
+        return EXTRA * (self.scale * self._noise.deviation) ** 2
+
     def freeze(self) -> FrozenAgent:
         """The joint model as one of each arm.
 
         >>> len(HybridLinUCB(dim=3, n_arms=2, shared=1).freeze().models)
         2
         """
-        return FrozenAgent(self._model.exported(self._multiplier), {"kind": "optimism", "extra": 0.0, "beyond": 1.0})
+        rule = {"kind": "optimism", "extra": self._extra, "beyond": BEYOND}
+        return FrozenAgent(self._model.exported(self._multiplier), rule)
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         return self._model.estimate(context)

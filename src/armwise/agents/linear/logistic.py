@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from armwise.agents.linear.lin_thompson import NO_TIES, SamplingAgent
 from armwise.core.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
 from armwise.core.arguments import LARGEST
+from armwise.core.capabilities.per_arm import PerArm
 from armwise.core.inputs import is_sparse
 from armwise.core.rounds import Batches
 from armwise.models.ridge import read_mean
@@ -137,7 +138,7 @@ class LogisticBatches(Batches["LogisticThompson"]):
         return block.play(agent._posterior, rewards, agent.scale, agent.draws, fits, agent._rng)
 
 
-class LogisticThompson(SamplingAgent):
+class LogisticThompson(SamplingAgent, PerArm):
     """Draw weights w_i ~ N(m_i, 1/q_i) and play the arm with the largest x.w, hence the largest 1 / (1 + exp(-x.w)).
 
     Rewards are collected into batches of ``batch_size``. Each batch is fitted once, against the prior that the batch
@@ -150,7 +151,8 @@ class LogisticThompson(SamplingAgent):
     coordinates that some arm uses are drawn (once per round: arms that share a feature share its draw).
     ``scale`` multiplies the deviations of the draw: larger explores more, 1 draws from the posterior itself. A diagonal
     posterior overstates what is not known of features that occur together, hence the smaller default. ``draws`` as in
-    LinThompson.
+    LinThompson. With ``n_arms`` each arm has weights of its own over a shared context, (dim,): m and q hold those of
+    arm a from a dim on.
     Errata: the survey's loss needs y in {-1, +1}; it fits all past data again with every batch, which counts old data
     many times; it draws w once per batch, where Chapelle and Li draw each round, as here.
 
@@ -189,6 +191,7 @@ class LogisticThompson(SamplingAgent):
         batch_size: int = 1,
         *,
         scale: float = 0.3,
+        n_arms: int | None = None,
         draws: int = 1,
         prior_mean: ArrayLike | None = None,
         seed: Seed = None,
@@ -198,10 +201,14 @@ class LogisticThompson(SamplingAgent):
         self.dim, self.lam = count("dim", dim), positive("lam", lam)
         self.batch_size, self.draws = count("batch_size", batch_size), count("draws", draws)
         self._knows_probability = self.draws > 1
-        self.prior_mean = None if prior_mean is None else read_mean(prior_mean, 1, self.dim).ravel()
-        self._posterior = np.tile([0.0, self.lam], (self.dim, 1))
-        if self.prior_mean is not None:
-            self._posterior[:, 0] = self.prior_mean
+        self.n_arms = None if n_arms is None else count("n_arms", n_arms)
+        self.sees, self.per_arm = ("features" if n_arms is None else "shared"), n_arms is not None
+        models = self.n_arms or 1
+        mean = None if prior_mean is None else read_mean(prior_mean, models, self.dim)
+        self.prior_mean = mean.ravel() if mean is not None and models == 1 else mean
+        self._posterior = np.tile([0.0, self.lam], (models * self.dim, 1))
+        if mean is not None:
+            self._posterior[:, 0] = np.broadcast_to(mean, (models, self.dim)).ravel()
         self._waiting: list[tuple[Indices, Floats, float]] = []  # the batch so far: one row and its reward each
 
     @property
@@ -254,7 +261,43 @@ class LogisticThompson(SamplingAgent):
             logistic.fit(self._posterior, *batch.numbered(), np.array(rewards))
             self._waiting = []
 
+    def _add_arm(self) -> None:
+        own = self.prior_mean is not None and self.prior_mean.ndim == 2
+        fresh = np.tile([0.0, self.lam], (self.dim, 1))
+        if self.prior_mean is not None and not own:
+            fresh[:, 0] = self.prior_mean
+        if own:
+            self.prior_mean = np.concatenate([self.prior_mean, np.zeros((1, self.dim))])
+        self._posterior = np.concatenate([self._posterior, fresh])
+
+    def _remove_arm(self, arm: int) -> None:
+        d = self.dim
+        if self.prior_mean is not None and self.prior_mean.ndim == 2:
+            self.prior_mean = np.delete(self.prior_mean, arm, axis=0)
+        self._posterior = np.delete(self._posterior, slice(arm * d, (arm + 1) * d), axis=0)
+        owners = [int(indices[0]) // d if len(indices) else -1 for indices, _, _ in self._waiting]
+        self._waiting = [
+            (indices - d * (owner > arm), data, reward)
+            for owner, (indices, data, reward) in zip(owners, self._waiting)
+            if owner != arm
+        ]
+
+    def _per_arm(self, contexts: Floats) -> SparseRows:
+        """The rows of all arms of each context: its non-zeros, in each arm's own columns."""
+        T, K, d = len(contexts), self._count_models(), self.dim
+        rounds, columns = np.nonzero(contexts)
+        sizes = np.repeat(np.bincount(rounds, minlength=T), K)  # non-zeros of each round's arms, one after the other
+        begins = np.repeat(np.searchsorted(rounds, np.arange(T)), K)
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        place = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], sizes)
+        arm = np.repeat(np.tile(np.arange(K), T), sizes)
+        return SparseRows(indptr, arm * d + columns[place], contexts[rounds, columns][place])
+
     def _read(self, context: Any) -> SparseRows:
+        if self.n_arms is not None:
+            x = super()._read(context)[None]
+            _check_size(x)
+            return self._per_arm(x)
         if not is_sparse(context):
             X = super()._read(context)
             _check_size(X)
@@ -278,7 +321,14 @@ class LogisticThompson(SamplingAgent):
         return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int64), data)
 
     def _read_block(self, contexts: Any, T: int) -> SparseBlock:
-        """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each."""
+        """One context per round: a (T, K, dim) array, or a list of T matrices, dense or sparse, with K rows each; or,
+        with a model per arm, (T, dim)."""
+        if self.n_arms is not None:
+            if isinstance(contexts, (list, tuple)):
+                contexts = [x.toarray().ravel() if is_sparse(x) else x for x in contexts]
+            block = super()._read_block(contexts, T)
+            _check_size(block)
+            return SparseBlock(self._per_arm(block), self.n_arms)
         if not (isinstance(contexts, (list, tuple)) and any(map(is_sparse, contexts))):
             dense: Floats = super()._read_block(contexts, T)
             _check_size(dense)
