@@ -150,6 +150,27 @@ def test_no_run_is_stuck_and_regret_grows_slowly(name):
     assert math.log10(total / early) < 0.45
 
 
+def test_an_unlucky_beginning_is_made_up_for():
+    """Arms at .9 and .95 whose better one begins with two misses of three: with a smaller margin for an arm that is
+    known less, 84 % of such runs stayed on the worse one for good, and with this one about 10 %."""
+    stuck, T = 0, 4000
+    for seed in range(60):
+        R = (np.random.default_rng(seed).random((T, 2)) < [0.9, 0.95]).astype(float)
+        agent = aw.LinUCB(1, n_arms=2, seed=seed)
+        agent.learn_many(np.ones((3, 1)), aw.Choices(arms=[1, 1, 1]), [0.0, 1.0, 0.0])
+        stuck += agent.play(np.ones((T, 1)), R).arms[-400:].mean() < 0.5
+    assert stuck <= 20
+
+
+def test_a_hybrid_model_is_not_stuck():
+    """A constant for all and one of each arm's own: 17 % of the runs ended on the worse of .5 and .6."""
+    stuck = 0
+    for seed in range(12):
+        R = (np.random.default_rng(seed).random((2000, 2)) < [0.4, 0.6]).astype(float)
+        stuck += aw.HybridLinUCB(2, 2, shared=1, seed=seed).play(np.ones((2000, 2, 2)), R).arms[-300:].mean() < 0.5
+    assert stuck == 0
+
+
 @pytest.mark.parametrize("make", [
     lambda: aw.LinUCB(1, n_arms=3, discount=0.99, seed=1),
     lambda: aw.LinThompson(1, n_arms=3, discount=0.99, seed=1),

@@ -338,3 +338,18 @@ def test_learn_many_checks_everything_before_it_learns_anything():
     with pytest.raises(ValueError, match="leave n out"):
         agent.choose_many(X, n=3)
     assert len(agent.choose_many([])) == 0
+
+
+@pytest.mark.parametrize("name", ["UCB1", "BetaThompson", "Exp3", "EpsilonGreedy"])
+def test_agents_that_see_nothing_ignore_numbers(name):
+    """One line gives every agent a world's contexts; a text or a dictionary is a mistake all the same."""
+    with_numbers, without = getattr(aw, name)(2, seed=1), getattr(aw, name)(2, seed=1)
+    R = np.tile([0.0, 1.0], (9, 1))
+    np.testing.assert_array_equal(with_numbers.play(np.ones((9, 1)), R).arms, without.play(None, R).arms)
+    assert with_numbers.choose([1.0]) == without.choose()
+    assert len(with_numbers.choose_many(np.ones((4, 1))).arms) == 4
+    for context in ("phone", {"device": "phone"}):
+        with pytest.raises(ValueError, match="sees nothing"):
+            with_numbers.choose(context)
+    with pytest.raises(ValueError, match="one row for each of the 9 rows"):
+        with_numbers.play(np.ones((4, 1)), R)

@@ -300,3 +300,32 @@ def test_clicks_are_learnt():
         played = agent.play(contexts, (rng.random((T, K)) < p).astype(float))
         regret = (p.max(axis=1) - p[np.arange(T), played.arms]).sum()
         assert regret < 0.33 * (p.max(axis=1) - p.mean(axis=1)).sum()
+
+
+def test_an_arm_each_is_one_model_over_crossed_columns():
+    """With ``n_arms`` a context stands in the columns of each arm: same arms, same weights, also from sparse rows."""
+    rng = np.random.default_rng(8)
+    T, K, d = 60, 3, 4
+    X, R = rng.normal(size=(T, d)) * (rng.random((T, d)) < 0.7), (rng.random((T, K)) < 0.4).astype(float)
+    crossed = np.einsum("ab,td->tabd", np.eye(K), X).reshape(T, K, K * d)
+    own, wide = aw.LogisticThompson(d, n_arms=K, seed=1), aw.LogisticThompson(K * d, seed=1)
+    arms = own.play(X, R).arms
+    np.testing.assert_array_equal(arms, wide.play(crossed, R).arms)
+    np.testing.assert_array_equal(own.m, wide.m)
+    loop = aw.LogisticThompson(d, n_arms=K, seed=1)
+    for t in range(T):
+        choice = loop.choose(csr_array(X[t : t + 1]))
+        loop.learn(X[t], choice, R[t, choice.arm])
+    np.testing.assert_array_equal(loop.m, own.m)
+    weights = own.m.reshape(K, d)
+    assert own.add_arm() == K
+    own.remove_arm(1)
+    np.testing.assert_array_equal(own.m.reshape(K, d), np.vstack([weights[[0, 2]], np.zeros((1, d))]))
+
+
+def test_a_batch_forgets_the_rows_of_an_arm_that_is_removed():
+    agent = aw.LogisticThompson(2, batch_size=9, n_arms=3, seed=1)
+    for arm in (0, 2, 1, 2):
+        agent.learn([1.0, 0.5], aw.Choice(arm, None), 1.0)
+    agent.remove_arm(1)
+    assert [indices.tolist() for indices, _, _ in agent._waiting] == [[0, 1], [2, 3], [2, 3]]
