@@ -226,3 +226,27 @@ def test_an_adversary_and_policies_without_a_horizon_get_no_horizon() -> None:
     asked = aw.advise(adversarial=True, policies=20)
     assert "Doubling" in asked.first.call and "horizon" not in asked.first.call
     assert "horizon=500" in aw.advise(adversarial=True, policies=20, rounds=500, horizon_known=True).first.call
+
+
+@pytest.mark.parametrize("rates", [[0.05, 0.1], [0.2, 0.2, 0.3], [0.3] * 7 + [0.45]])
+def test_the_best_arm_is_mostly_played_after_as_many_decisions_as_were_said(rates):
+    """200 runs of BetaThompson; an estimate that is half or twice of what it takes fails at two arms."""
+    said = aw.advise(n_arms=len(rates), rate=rates[0], gap=round(rates[-1] - rates[0], 9)).situation.decisions
+    share, T = 0.0, said + 20
+    for seed in range(200):
+        R = (np.random.default_rng(seed).random((T, len(rates))) < rates).astype(float)
+        arms = aw.BetaThompson(len(rates), seed=seed).play(None, R).arms
+        share += (arms[-40:] == len(rates) - 1).mean() / 200
+    assert 0.72 < share < 0.88
+
+
+def test_patience_is_printed_and_bad_numbers_are_refused():
+    advice = aw.advise(n_arms=2, rate=0.02, gap=0.01, traffic=1000, rounds=500)
+    assert "about 1,463 decisions, 1.5 days at 1,000 a day" in str(advice)
+    assert "more than your 500 rounds" in str(advice)
+    assert advice.data()["decisions"] == 1463 and advice.data()["days"] == 1.5
+    assert "Patience" not in str(aw.advise())
+    for said, name in [({"rate": 0.1}, "gap"), ({"traffic": 5}, "traffic"), ({"rate": 0.9, "gap": 0.2}, "rate"),
+                       ({"rate": 0.1, "gap": 0.1, "feedback": "amounts"}, "rate")]:  # fmt: skip
+        with pytest.raises(ValueError, match=name):
+            aw.advise(**said)

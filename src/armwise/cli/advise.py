@@ -27,6 +27,13 @@ _SIZES = {
 }
 
 
+_NUMBERS = {
+    "rate": "the usual share of clicks",
+    "gap": "by how much a better arm would exceed it",
+    "traffic": "decisions a day",
+}
+
+
 def add_parser(commands: Any) -> None:
     """The options of ``armwise advise``."""
     parser = command_parser(
@@ -39,6 +46,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--features", choices=("arms", "visitor", "none"), help="whose features are known (none)")
     for name, meaning in _SIZES.items():
         parser.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
+    for name, meaning in _NUMBERS.items():
+        parser.add_argument(f"--{name}", type=float, metavar="X", help=meaning)
     for name, meaning in _YES.items():
         parser.add_argument(f"--{name}", action="store_true", default=None, help=meaning)
 
@@ -47,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     """Print the advice."""
     from armwise.theory.advice import advise
 
-    names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_YES)]
+    names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_NUMBERS, *_YES)]
     answers = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     advice = advise(**answers)
     show(args, str(advice), advice.data())

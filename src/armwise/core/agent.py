@@ -219,7 +219,8 @@ class Agent(saving.Saved, ABC):
         """Choose and learn over a block of rounds, with the arms that the loop would choose.
 
         ``contexts`` has one context per row, as the agent sees them (an agent that sees nothing takes None, or numbers
-        that it ignores); ``rewards`` is (T, K), of which one entry per row is read; so are ``costs``, (T, K) or (T, K, n) for n resources.
+        that it ignores); ``rewards`` is (T, K), of which one entry per row is read; so are ``costs``, (T, K) or
+        (T, K, n) for n resources.
 
         >>> import armwise as aw
         >>> agent = aw.LinUCB(dim=2, alpha=0.5, seed=3)

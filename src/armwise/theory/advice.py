@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from armwise.core.agent import count
+from armwise.core.agent import count, fraction, positive
 from armwise.theory.algorithm_table import row_of
 
 Feedback = Literal["clicks", "amounts"]
@@ -40,6 +41,24 @@ class Situation:
     delay: bool = False
     log: bool = False
     adversarial: bool = False
+    rate: float | None = None
+    gap: float | None = None
+    traffic: float | None = None
+
+    @property
+    def decisions(self) -> int | None:
+        """About how many decisions until four of five go to the best arm, where all others are ``gap`` worse.
+
+        3 K log2(K) s^2 / gap^2, with s^2 = rate (1 - rate) the variance of a click, for arms without features: in
+        simulations of BetaThompson and LinUCB with 2 to 10 arms it took .8 to 1.2 times as many.
+
+        >>> advise(n_arms=2, rate=0.02, gap=0.01, traffic=1000).situation.decisions
+        1463
+        """
+        if self.rate is None or self.gap is None:
+            return None
+        middle = self.rate + self.gap / self.n_arms
+        return math.ceil(3.0 * self.n_arms * math.log2(self.n_arms) * middle * (1.0 - middle) / self.gap**2)
 
     @property
     def horizon(self) -> int:
@@ -97,16 +116,38 @@ class Advice:
         'UCB1'
         """
         shown = [{"agent": each.agent, **asdict(each)} for each in self.recommendations]
-        return {"situation": asdict(self.situation), "recommendations": shown}
+        data = {"situation": asdict(self.situation), "recommendations": shown}
+        if (decisions := self.situation.decisions) is not None:
+            traffic = self.situation.traffic
+            data["decisions"] = decisions
+            data["days"] = None if traffic is None else round(decisions / traffic, 1)
+        return data
 
     def __str__(self) -> str:
         lines = []
         for i, each in enumerate(self.recommendations, start=1):
             lines += [f"{i}. {each.call}", f"   {each.why}", f"   Setting: {each.setting}", f"   Theory: {each.theory}"]
+        lines += _patience(self.situation)
         lines.append("Not sure? Race them on a world like yours (armwise race), or replay them on your log.")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _patience(s: Situation) -> list[str]:
+    """How long it takes until the best arm is mostly played."""
+    if s.decisions is None:
+        return []
+    assert s.rate is not None and s.gap is not None
+    days = "" if s.traffic is None else f", {s.decisions / s.traffic:,.1f} days at {s.traffic:,g} a day"
+    line = (
+        f"Patience: about {s.decisions:,} decisions{days}, until four of five go to the best of {s.n_arms} arms, if it "
+        f"brings {s.rate + s.gap:g} and each other {s.rate:g}."
+    )
+    if s.rounds is not None and s.decisions > s.rounds:
+        line += f" That is more than your {s.rounds:,} rounds: offer fewer arms, or arms that differ more."
+    more = " That is for arms without features: every feature that matters takes more." if s.features != "none" else ""
+    return [line + more]
 
 
 Suggestion = tuple[str, str, str]  # call, why, setting
@@ -131,6 +172,9 @@ def advise(
     delay: bool = False,
     log: bool = False,
     adversarial: bool = False,
+    rate: float | None = None,
+    gap: float | None = None,
+    traffic: float | None = None,
 ) -> Advice:
     """Recommend at most three calls for a situation, the best first, each with a reason and practical parameters.
 
@@ -141,7 +185,10 @@ def advise(
     best of them. ``rounds``: how many there will be, and whether that is certain (``horizon_known``). ``smooth``: the
     reward is a smooth function of the features, not a linear one. ``sparse``: very many features, few of them non-zero.
     ``drift``: the world changes. ``delay``: rewards come late or in batches. ``log``: the log must be usable
-    afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you.
+    afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you. ``rate``: the
+    usual share of clicks, ``gap``: by how much a better arm would exceed it (0.01 for 3 % instead of 2 %), ``traffic``:
+    decisions a day; the answer then says about how many decisions, and days, it takes until the best arm is mostly
+    played.
 
     >>> print(advise(features="visitor", feedback="amounts", n_arms=5, dim=8).first.call)
     aw.Auto(dim=8, n_arms=5)
@@ -165,8 +212,20 @@ def advise(
         kinds=None if kinds is None else count("kinds", kinds),
         policies=None if policies is None else count("policies", policies, least=2),
         rounds=None if rounds is None else count("rounds", rounds),
+        rate=None if rate is None else fraction("rate", rate),
+        gap=None if gap is None else positive("gap", gap),
+        traffic=None if traffic is None else positive("traffic", traffic),
         **flags,
     )
+    if (rate is None) != (gap is None):
+        raise ValueError("rate and gap belong together: give both, or neither")
+    if traffic is not None and rate is None:
+        raise ValueError("traffic says how many days the decisions take: give rate and gap too")
+    if rate is not None and gap is not None:
+        if feedback != "clicks":
+            raise ValueError('rate is the share of clicks: give feedback="clicks", or leave rate and gap out')
+        if rate + gap >= 1.0:
+            raise ValueError(f"rate + gap must be below 1, got {rate:g} + {gap:g}")
     if horizon_known and rounds is None:
         raise ValueError("horizon_known says that the number of rounds is certain: give rounds too")
     if kinds is not None and features != "none":
