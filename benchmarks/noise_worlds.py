@@ -147,6 +147,7 @@ AGENTS: dict[str, Make] = {
     "RegCB": lambda w, seed: aw.RegCB(w.d, n_arms=w.K, seed=seed),
     "SquareCB": lambda w, seed: aw.SquareCB(w.d, n_arms=w.K, seed=seed),
     "Auto": lambda w, seed: aw.Auto(w.d, n_arms=w.K, seed=seed),
+    "RandUCB": lambda w, seed: aw.RandUCB(w.d, n_arms=w.K, seed=seed),
 }
 
 

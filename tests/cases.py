@@ -79,6 +79,8 @@ CASES = [
     Case("Corral", lambda s: aw.Corral([aw.LinUCB(D, 0.5, 0.3), aw.SquareCB(D)], 600, seed=s)),
     Case("LinUCB", lambda s: aw.LinUCB(D, 0.5, 0.3, seed=s)),
     Case("LinUCB, disjoint", lambda s: aw.LinUCB(D, 0.5, 0.3, n_arms=K, seed=s)),
+    Case("RandUCB", lambda s: aw.RandUCB(D, 0.3, seed=s)),
+    Case("RandUCB, disjoint", lambda s: aw.RandUCB(D, n_arms=K, seed=s)),
     Case("LinUCB, ellipsoid", lambda s: aw.LinUCB(D, aw.Ellipsoid(0.1, 1.0, 0.1), 2.0, seed=s)),
     Case("LinUCB, fading", lambda s: aw.LinUCB(D, 0.5, 0.3, discount=0.99, seed=s)),
     Case("HybridLinUCB", lambda s: aw.HybridLinUCB(D, K, 2, 0.5, 0.3, seed=s), symmetric=False),

@@ -36,6 +36,7 @@ from armwise.agents.ensembles.corral import Corral as Corral
 from armwise.agents.wrappers.mapped import Mapped as Mapped
 from armwise.agents.auto.auto import Auto as Auto
 from armwise.agents.linear.linucb import LinUCB as LinUCB
+from armwise.agents.linear.rand_ucb import RandUCB as RandUCB
 from armwise.agents.linear.linucb import Ellipsoid as Ellipsoid
 from armwise.agents.linear.hybrid import HybridLinUCB as HybridLinUCB
 from armwise.agents.linear.sup_linucb import SupLinUCB as SupLinUCB

@@ -195,6 +195,15 @@ class Noise(saving.Saved):
         self._gone += explained
 
     @property
+    def learnt(self) -> int:
+        """The rewards at the last estimate: like the deviation, it stands still in between.
+
+        >>> Noise().learnt
+        0
+        """
+        return self._at
+
+    @property
     def growing(self) -> float:
         """deviation x sqrt(ln(1 + n)), n the rewards at the last estimate: what an optimist's width is measured in.
 
