@@ -35,6 +35,7 @@ class NestedModel(saving.Saved):
     FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
     FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
     SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
+    SCALE_PER_ARM: ClassVar[float] = 3.0  # the same where each arm has a model, which sees fewer rewards
     MORE: ClassVar[float] = 0.7  # of optimism, where rewards take more than two values: no ceiling is in sight
     CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
 
@@ -99,17 +100,18 @@ class NestedModel(saving.Saved):
         mapped = columns.transform(seen)
         ends, prior = [_LANES], [np.array([1.0] + [0.0] * (_LANES - 1))]
         self._columns = self._fourier = None
+        scale = self.SCALE if self.n_arms is None else self.SCALE_PER_ARM
         if columns.size:
             length = float(np.sqrt(np.einsum("ij,ij->i", mapped, mapped).mean()))
             for size in (columns.linear, columns.size - columns.linear):
                 if size:
                     ends.append(ends[-1] + _padded(size))
-                    prior.append(np.where(np.arange(_padded(size)) < size, self.SCALE / length, 0.0))
+                    prior.append(np.where(np.arange(_padded(size)) < size, scale / length, 0.0))
             self._columns = columns
             if self.smooth:
                 smooth = max(96, (self.FEATURES - ends[-1]) // _LANES * _LANES)
                 ends.append(ends[-1] + smooth)
-                prior.append(np.full(smooth, self.SCALE))
+                prior.append(np.full(smooth, scale))
                 self._fourier = Fourier(smooth).fit(mapped)
         self._begin(np.array(ends, np.int64), np.concatenate(prior))
         self._evidence[-2] = self.MORE if len(np.unique(rewards)) > 2 else 0.0

@@ -62,14 +62,17 @@ def test_an_arm_that_is_passed_over_could_not_have_won() -> None:
     # Scores skip the width of hopeless arms; the best arm must be that of the full formula, in every round.
     agent = aw.Auto(3, 3, seed=1)
     X, R = classes(400, 1)
-    for x, r in zip(X, R):
+    for t, (x, r) in enumerate(zip(X, R)):
         means, widths = agent.estimate(x)
         assert widths is not None
-        # 0.3 standard errors of optimism (1 for a constant per arm), as nested.hpp has it.
-        optimism = 1.0 if agent.explain()["in_charge"] == "constant" else 0.3
-        scores = means + optimism * widths
+        # 0.3 standard errors of optimism, and more for an arm that is known less, as nested.hpp has it.
+        ratio = (widths / widths[means.argmax()]) ** 2
+        if agent.explain()["in_charge"] == "constant":
+            scores = means + widths * np.sqrt(2.0 * np.log1p(ratio))
+        else:
+            scores = means + widths * np.sqrt(0.3**2 + 2.0 * np.log(np.maximum(ratio / 10.0, 1.0)))
         choice = agent.choose(x)
-        assert scores[choice.arm] >= scores.max() - 1e-9
+        assert t < 3 or scores[choice.arm] >= scores.max() - 1e-9  # each arm once
         agent.learn(x, choice, r[choice.arm])
 
 
@@ -101,7 +104,7 @@ def test_it_finds_a_rule_that_is_not_linear() -> None:
     X, R = classes(3000, 3)
     agent = aw.Auto(3, 3, seed=6)
     assert agent.play(X, R).rewards[-1000:].mean() > 0.9
-    assert agent.explain()["in_charge"] in ("additive", "smooth")
+    assert agent.explain()["shares"]["smooth"] > 0.8
 
 
 def test_without_signal_it_is_no_worse_than_an_agent_without_context() -> None:
@@ -498,3 +501,20 @@ def test_what_is_neither_yes_nor_no_and_no_share_is_refused(given):
     with pytest.raises(ValueError, match=f"^{name} must be"):
         aw.Auto(2, **given)
     assert aw.Auto(2, floor=0, drift=False).floor == 0.0
+
+
+def test_categories_do_not_keep_the_worse_arm() -> None:
+    """Five one-hot segments, arms at .2 and .3 in an order of each segment's own: an arm that was known 30 times less
+    than the leading one was hardly tried again, and regret was 1.7 times that of one Thompson sampler per segment."""
+    regret = textbook = 0.0
+    T = 5000
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 3])
+        p = np.array([rng.permutation([0.2, 0.3]) for _ in range(5)])
+        segments = rng.integers(5, size=T)
+        rewards = (rng.random((T, 2)) < p[segments]).astype(float)
+        arms = aw.Auto(5, 2, seed=seed).play(np.eye(5)[segments], rewards).arms
+        drawn = aw.PerContext(aw.BetaThompson(2), seed=seed).play(segments.tolist(), rewards).arms
+        regret += float((0.3 - p[segments, arms]).sum())
+        textbook += float((0.3 - p[segments, drawn]).sum())
+    assert regret < 1.45 * textbook

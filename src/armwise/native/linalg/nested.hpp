@@ -124,7 +124,7 @@ struct Evidence {
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
     static constexpr double ROWS = 0.8;                     // posterior deviations, of one model for all rows
     static constexpr double TEXTBOOK = 2.0;                 // of ln(1 + w^2 / v^2), where a constant decides
-    static constexpr double EXTRA = 2.0, BEYOND = 30.0;     // for an arm that is known less than the leading one
+    static constexpr double EXTRA = 2.0, BEYOND = 10.0;     // for an arm that is known less than the leading one
     static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
     static constexpr double LIKELIER = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
