@@ -116,11 +116,12 @@ bench: setup
 	tools/system-packages wrk=wrk
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers-python $(PEERS))
 
-# make bakeoff DATA=FOLDER: every agent as it comes over a folder of Parquet sets; stopped, it goes on where it was.
+# make bakeoff DATA=FOLDER: every agent as it comes over a folder of Parquet sets, and with noise; stopped, it goes on where it was.
 # PEERS=yes adds MABWiser and contextualbandits on small sets, in an environment of their own; PEERS=PYTHON uses one.
 bakeoff: setup
 	$(BIN)/python -m benchmarks.bakeoff --data $(or $(DATA),$(error give the folder of sets: make bakeoff DATA=FOLDER)) \
 		$(if $(PEERS),$(if $(filter yes,$(PEERS)),--peers,--peers-python $(PEERS)))
+	$(BIN)/python -m benchmarks.noisy_bakeoff --data $(DATA) --results benchmarks/.noisy.jsonl
 
 # Build the wheel, install it into an empty environment, and time its first answers.
 check-wheel: setup

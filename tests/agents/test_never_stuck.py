@@ -135,7 +135,7 @@ def test_rewards_of_any_size_are_taken(name):
         aw.SquareCB(1, n_arms=2, gamma=5.0).learn([1.0], aw.Choice(0, 1.0), 200.0)
 
 
-@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "Auto"])
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB", "Auto"])
 def test_no_run_is_stuck_and_regret_grows_slowly(name):
     """Two arms at .5 and .6: a quarter of Auto's runs ended on the worse arm, with regret as T^.99. 40 runs of 10,000
     rounds: a rule that gets stuck in a tenth of its runs passes with a chance of 1.5 %."""
@@ -147,7 +147,7 @@ def test_no_run_is_stuck_and_regret_grows_slowly(name):
         early, total = early + worse[: T // 10].sum(), total + worse.sum()
         stuck += worse[-T // 10 :].mean() > 0.5
     assert stuck == 0
-    assert math.log10(total / early) < 0.45
+    assert math.log10(total / early) < (0.6 if name == "SquareCB" else 0.45)  # SquareCB's regret grows as sqrt(T)
 
 
 def test_an_unlucky_beginning_is_made_up_for():

@@ -116,7 +116,7 @@ class Advice:
         'UCB1'
         """
         shown = [{"agent": each.agent, **asdict(each)} for each in self.recommendations]
-        data = {"situation": asdict(self.situation), "recommendations": shown}
+        data: dict[str, Any] = {"situation": asdict(self.situation), "recommendations": shown}
         if (decisions := self.situation.decisions) is not None:
             traffic = self.situation.traffic
             data["decisions"] = decisions

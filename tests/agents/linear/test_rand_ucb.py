@@ -1,6 +1,7 @@
 """RandUCB against its paper, written down naively: a multiplier at a time, with a matrix that is inverted anew."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ def naive(agent: aw.RandUCB, X: np.ndarray, rows: np.ndarray, rewards: np.ndarra
 def test_probabilities_are_those_of_a_naive_version(points, low, spread):
     rng = np.random.default_rng(1)
     agent = aw.RandUCB(3, 0.5, points=points, low=low, spread=spread, seed=2)
-    rows, rewards, seen = [], [], set()
+    rows: list[np.ndarray] = []
+    rewards: list[float] = []
+    seen: set[int] = set()
     for _ in range(80):
         X = rng.normal(size=(4, 3))
         if len(rows) > 2:  # before there is a noise all arms tie
@@ -71,6 +74,7 @@ def test_a_shift_of_the_rewards_changes_no_choice():
 
 
 def test_bad_arguments_are_named():
-    for argument, value in [("points", 0), ("low", 1.5), ("spread", 0.0), ("scale", -1.0), ("n_arms", 0)]:
+    wrong: list[tuple[str, Any]] = [("points", 0), ("low", 1.5), ("spread", 0.0), ("scale", -1.0), ("n_arms", 0)]
+    for argument, value in wrong:
         with pytest.raises(ValueError, match=argument):
             aw.RandUCB(2, **{argument: value})
