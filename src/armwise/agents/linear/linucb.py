@@ -18,7 +18,7 @@ from armwise.models.noise import Noise
 from armwise.theory import bounds, hypotheses
 
 PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
-EXTRA, BEYOND = 2.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
+EXTRA, BEYOND = 2.0, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
 
 
 class Ellipsoid(saving.Saved):

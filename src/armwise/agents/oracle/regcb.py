@@ -17,7 +17,7 @@ from armwise.models.ridge import Ridge
 from armwise.native import regression
 
 PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
-EXTRA, BEYOND = 2.5, 10.0  # for an arm that is known less than the leading one: see LinUCB
+EXTRA, BEYOND = 2.0, 10.0  # for an arm that is known less than the leading one: see LinUCB
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
