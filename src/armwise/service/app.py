@@ -227,6 +227,8 @@ class Service:
         if not key.may(route.role, call.application):
             audit.changed(route, call, 403)
             raise Problem(403, "Forbidden", "this key does not allow that")
+        if call.method == "POST":
+            _ = call.request_id  # one that is too long is refused whatever the handler would do with it
         if not self.ready:
             raise Problem(503, "Unavailable", "the service is starting or stopping", RETRY)
         if call.application not in self.engine.models and (named or route.path not in _WHOLE):

@@ -24,7 +24,6 @@ MOST = 1000  # decisions or rewards in one request
 
 async def decide(call: Call) -> Response:
     """``POST /v1/batch/decisions``: decide several times, in one commit; all or none."""
-    retry_key(call)  # a bad one is refused whatever the body holds
 
     def drawn() -> list[Write]:
         asked = _asked(call)
@@ -64,7 +63,6 @@ def _asked(call: Call) -> list[ParsedRequest]:
 
 async def reward(call: Call) -> Response:
     """``POST /v1/batch/rewards``: say what several decisions were worth, in one commit; all or none."""
-    retry_key(call)
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
     if not isinstance(rewards, list) or len(rewards) > MOST:
