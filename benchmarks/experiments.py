@@ -5,13 +5,16 @@ look after every one, and prints the share of runs that ever stop for a differen
 once a day (20 days of 1,000 units). ``power`` prints the units until the right stop beside those of a fixed test that
 knew the effect; ``width`` the width at the planned size beside the formula of a published confidence sequence
 (conjugate-mixture empirical Bernstein, as in the package confseq, written down here); ``mismatch`` alarms where 5 % of
-an arm's units are lost, and where none are; ``sticky`` 100,000 units over restarts, sessions and a changed share.
+an arm's units are lost, and where none are; ``kills``
+a process that is killed at work; ``sticky`` 100,000 units over restarts, sessions and a changed share.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -216,6 +219,7 @@ def sticky(n: int) -> None:
             with aw.Experiment("colour", ["control", "green", "blue"], storage=folder) as test:
                 if turn == 2:
                     test.split([0.1, 0.1, 0.8])
+                assert isinstance(test._hosted, HostedExperiment)
                 other = HostedExperiment(test._hosted.engine, "colour")
                 began = time.perf_counter()
                 for k, some in enumerate(_batches(units)):
@@ -228,10 +232,58 @@ def sticky(n: int) -> None:
         print(f"no unit changed its arm; shares {counts.tolist()}, chi-square {chi:.2f}, p {stats.chi2.sf(chi, 2):.2f}")
 
 
+_CHILD = """
+import sys
+import armwise as aw
+test = aw.Experiment("colour", ["control", "blue"], {"name": "buy", "window": None}, storage=sys.argv[1])
+i = int(sys.argv[2])
+while True:
+    arm = test.assign(f"u{i}")
+    print("arm", i, arm, flush=True)
+    value = float(i % 3 == 0)
+    test.outcome(f"u{i}", value)
+    print("outcome", i, value, flush=True)
+    i += 1
+"""
+
+
+def kills(n: int) -> None:
+    """Kill a process that assigns and reports at a random moment, n times: nothing that it answered is lost."""
+    rng = np.random.default_rng(37)
+    arms: dict[int, str] = {}
+    told: dict[int, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(n):
+            first = max(arms, default=-1) + 1
+            words = [sys.executable, "-c", _CHILD, folder, str(first)]
+            child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+            assert child.stdout is not None
+            lines = [child.stdout.readline()]  # it works; then it is killed
+            time.sleep(float(rng.uniform(0.0, 0.15)))
+            child.kill()
+            lines += child.stdout.readlines()
+            child.wait()
+            for line in lines:
+                kind, i, value = line.split()
+                if kind == "arm":
+                    arms[int(i)] = value
+                else:
+                    told[int(i)] = float(value)
+        with aw.Experiment("colour", ["control", "blue"], {"name": "buy", "window": None}, storage=folder) as test:
+            again = test.assign_many([f"u{i}" for i in arms])
+            lost = sum(str(arm) != arms[i] for i, arm in zip(arms, again, strict=True))
+            verdict = test.verdict()
+            results = [verdict.result(arm, "buy") for arm in ("control", "blue")]
+            bought = sum(r.units * r.mean for r in results if r.units)
+            missing = len(told) - sum(r.units for r in results)  # others may be there, unanswered
+        print(f"{n} kills, {len(arms):,} answered assignments: {lost} lost or changed; {len(told):,} answered "
+              f"outcomes: {max(missing, 0)} lost; sum {bought:.0f}, answered {sum(told.values()):.0f}")  # fmt: skip
+
+
 def main() -> None:
     """Run one of them, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["nulls", "power", "width", "mismatch", "sticky"])
+    parser.add_argument("task", choices=["nulls", "power", "width", "mismatch", "sticky", "kills"])
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--units", type=int, default=100_000, help="of sticky")
     parser.add_argument("--only", default="", help="nulls with this in their name")
@@ -245,6 +297,8 @@ def main() -> None:
             width(args.runs)
         case "mismatch":
             mismatch(args.runs)
+        case "kills":
+            kills(args.runs)
         case _:
             sticky(args.units)
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "replay": "let an agent learn from logged data, and judge it",
     "export": "export a learnt policy, to run in JavaScript, Python or SQL",
     "plan": "units and days that an A/B test needs",
+    "experiment": "list, show, stop and report experiments",
     "serve": "serve decisions over HTTP",
     "app": "list, add and remove applications of a decision service, and versions of their models",
     "journal": "read the log of a decision service",
@@ -40,6 +41,7 @@ EXTRAS = {
     "compare": "offline",
     "replay": "offline",
     "plan": "offline",
+    "experiment": "offline",
     "serve": "serve",
     "app": "serve",
     "journal": "serve",
@@ -96,6 +98,10 @@ def _load(name: str) -> ModuleType:
             from armwise.cli import replay
 
             return replay
+        case "experiment":
+            from armwise.cli import experiment
+
+            return experiment
         case "plan":
             from armwise.cli import plan
 

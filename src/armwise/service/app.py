@@ -18,6 +18,7 @@ from armwise.service.adapters.personalizer import admin, evaluation_jobs, rank, 
 from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
+from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.log.retain import Retention
 from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
@@ -63,6 +64,7 @@ class Service:
         self._local: set[bytes] = set()  # what was found to name it
         self._watches: dict[str, Watch] = {}
         self._watching = threading.Lock()
+        self._experiments: dict[str, HostedExperiment] = {}
         self.router = Router(
             [
                 *routes.ROUTES,
@@ -104,6 +106,13 @@ class Service:
                 self.retentions[engine] = Retention(engine, self.config.retention)
                 self.retentions[engine].start()
         return list(self.retentions.values())
+
+    def experiment(self, engine: Engine, name: str) -> HostedExperiment:
+        """An experiment with its memory of units; made when the first one asks."""
+        with self._watching:
+            if name not in self._experiments:
+                self._experiments[name] = HostedExperiment(engine, name)
+            return self._experiments[name]
 
     def watch(self, application: str) -> Watch:
         """What the page shows of an application; made when the first one looks."""

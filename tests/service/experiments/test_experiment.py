@@ -11,6 +11,7 @@ import armwise as aw
 from armwise.service.config import open_store
 from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.journal.journal import Journal
+from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 
 ARMS = ["control", "green", "blue"]
@@ -188,6 +189,7 @@ def test_an_erased_unit_leaves_nothing_in_the_journal(folder: str) -> None:
         answer = test.erase("u3")
         assert answer.found["decisions"] == 2 and answer.remaining == 0
         assert test.outcome("u3").status == "not in the experiment"
+        assert isinstance(test._hosted, HostedExperiment)
         id = test._hosted.unit_id("u3")
     journal = Journal(open_store(folder).connect())
     ids = {row.id for row in journal.events()}
@@ -196,9 +198,25 @@ def test_an_erased_unit_leaves_nothing_in_the_journal(folder: str) -> None:
     assert id not in ids and not any("u3" in each for each in ids)
 
 
+def test_units_whose_assignment_was_dropped_do_not_stop_the_verdict(folder: str, clock: Clock) -> None:
+    """Retention drops what is settled: here the goal's window is short, that of another metric is long."""
+    metrics = [{"name": "buy", "window": 10.0}, {"name": "stay", "window": 1e6}]
+    with aw.Experiment("shop", ["control", "blue"], metrics, storage=folder, clock=clock) as test:
+        test.assign_many([f"u{i}" for i in range(20)])
+        assert isinstance(test._hosted, HostedExperiment)
+        clock.now += 5e5
+        test._hosted.engine.expire()
+        test._hosted.engine.snapshot()
+        assert Retention(test._hosted.engine, days=1.0).run() > 0
+    with aw.Experiment("shop", ["control", "blue"], metrics, storage=folder, clock=clock) as test:
+        test.assign_many([f"n{i}" for i in range(5)])
+        assert sum(test.verdict().units.values()) == 5
+
+
 def test_two_sessions_on_one_journal_agree(folder: str) -> None:
     """As two processes would: each with its own memory of assignments, contexts that differ, units that meet."""
     with aw.Experiment("colour", ARMS, AT_ONCE, storage=folder) as test:
+        assert isinstance(test._hosted, HostedExperiment)
         other = HostedExperiment(test._hosted.engine, "colour")
         one = test.assign_many([(f"u{i}", {"from": "one"}) for i in range(0, 60)])
         two = other.assign([(f"u{i}", {"from": "two"}) for i in range(30, 90)])

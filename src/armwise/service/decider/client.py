@@ -272,6 +272,16 @@ class Client(AsyncVerbs):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def send(self, method: str, path: str, body: bytes | None) -> bytes:
+        """Ask the service something else than these verbs, with the same key and retries; path and body as it has them.
+
+        >>> Client("http://127.0.0.1:1", retries=0).send("GET", "/v1/experiments", None)
+        Traceback (most recent call last):
+        ...
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        """
+        return self._send(method, path, body)
+
     def _keyed(self, path: str, body: bytes) -> bytes:
         """Post with an idempotency key, so that a retry of ours changes nothing twice."""
         try:

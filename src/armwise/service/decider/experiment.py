@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from armwise.core.arguments import short
 from armwise.offline.experiments.verdict import ExperimentVerdict
 from armwise.service.config import open_store
+from armwise.service.decider.client import Client
+from armwise.service.decider.remote_experiment import RemoteExperiment
 from armwise.service.engine.engine import Engine
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
 from armwise.service.experiments.definition import Definition
-from armwise.service.experiments.hosted import create
+from armwise.service.experiments.hosted import HostedExperiment, create, definitions
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Erased
 
@@ -47,13 +50,25 @@ def _release(key: str, user: object) -> None:
             engine.stop()
 
 
+@contextlib.contextmanager
+def hosted_experiments(storage: str) -> Iterator[dict[str, HostedExperiment]]:
+    """All experiments of a folder that no service has open, by name."""
+    user = object()
+    engine, key = _engine(storage, None, user)
+    try:
+        yield {name: HostedExperiment(engine, name) for name in sorted(definitions(engine))}
+    finally:
+        _release(key, user)
+
+
 class Experiment:
     """Assign units to arms, take their outcomes, and read the verdict as often as you like.
 
     ``arms`` are names, control first; ``metrics`` names, dictionaries or ``offline.Metric``, the first that is no
     guardrail the goal. ``storage`` is a folder, or a PostgreSQL URL, with the decision service's journal (None: a
-    temporary one). All experiments of a process on one folder share it. What an experiment was made of stays; ``ramp``,
-    ``split``, ``force``, ``mode``, ``learn`` and ``stop`` change it, with a line in its log.
+    temporary one), or a ``Client`` of a running service. All experiments of a process on one folder share it. What an
+    experiment was made of stays; ``ramp``, ``split``, ``force``, ``mode``, ``learn`` and ``stop`` change it, with a
+    line in its log.
 
     ``split`` are the arms' shares (equal unless said), ``mode`` "split", "adaptive" (shares move towards better arms,
     none below ``least``) or "bandit". ``holdout`` is a share of all units that gets control in this and every later
@@ -72,27 +87,31 @@ class Experiment:
 
     def __init__(
         self, name: str, arms: Sequence[str], metrics: Any = "outcome", *,
-        storage: str | os.PathLike[str] | None = None, split: Any = None, mode: str = "split",
+        storage: str | os.PathLike[str] | Client | None = None, split: Any = None, mode: str = "split",
         least: float | None = None, ramp: float = 1.0, holdout: float = 0.0, eligible: Mapping[str, Any] | None = None,
         forced: Mapping[str, str] | None = None, exposure: bool = False, risk: float = 0.05, planned: float = 10_000,
         start: int = 500, clock: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(name, str):
             raise ValueError(f"name must be a text, got {short(name)}")
-        if storage is not None and not isinstance(storage, (str, os.PathLike)):
-            raise ValueError(f"storage must be a folder, or a PostgreSQL URL, got {short(storage)}")
+        if storage is not None and not isinstance(storage, (str, os.PathLike, Client)):
+            raise ValueError(f"storage must be a folder, a PostgreSQL URL or a Client, got {short(storage)}")
         definition = Definition.read(
             arms, metrics, split=split, risk=risk, planned=planned, start=start, ramp=ramp, holdout=holdout,
             exposure=exposure, eligible=eligible, forced=forced, mode=mode, least=least,
         )  # fmt: skip
-        self.name = name
+        self.name, self._closed, self._key = name, False, ""
+        self._hosted: HostedExperiment | RemoteExperiment
+        if isinstance(storage, Client):
+            self._hosted = RemoteExperiment(storage, name)
+            self._hosted.create(definition.asked())
+            return
         engine, self._key = _engine(None if storage is None else os.fspath(storage), clock, self)
         try:
             self._hosted = create(engine, name, definition)
         except BaseException:
             _release(self._key, self)
             raise
-        self._closed = False
 
     # ------------------------------------------------------------------ units
 
@@ -234,6 +253,19 @@ class Experiment:
         """
         return self._hosted.to_dict()
 
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One page of HTML that needs nothing else: verdict, intervals over time, arms, log; written to ``path``.
+
+        >>> with Experiment("colour", ["control", "blue"]) as test:
+        ...     test.report()[:15]
+        '<!doctype html>'
+        """
+        text = self._hosted.report()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
     async def aassign(self, unit: str, context: Any = None) -> Assignment:
         """``assign`` for asyncio, in a thread.
 
@@ -259,7 +291,8 @@ class Experiment:
         """
         if not self._closed:
             self._closed = True
-            _release(self._key, self)
+            if self._key:
+                _release(self._key, self)
 
     def __enter__(self) -> Self:
         return self

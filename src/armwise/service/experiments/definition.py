@@ -72,6 +72,16 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
             read_mode(mode), floor,
         )  # fmt: skip
 
+    def asked(self) -> dict[str, Any]:
+        """The arguments of ``read``, for JSON.
+
+        >>> made = Definition.read(["a", "b"], "buy", ramp=0.5)
+        >>> Definition.read(**made.asked()) == made
+        True
+        """
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in found.items() if name not in ("stopped", "log")}
+
     @property
     def control(self) -> str:
         """The first arm."""

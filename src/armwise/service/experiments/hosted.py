@@ -304,11 +304,11 @@ class HostedExperiment:
             found.append(OutcomeReceipt(unit, name, status))
         return found
 
-    def erase(self, unit: str) -> Erased:
+    def erase(self, unit: str, retention: Retention | None = None) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
         id, made = self.unit_id(_unit(unit)), self.definition
         apps = [*made.applications(self.name).values(), *([f"{self.name}/{ASSIGNED}"] if made.exposure else [])]
-        retention = Retention(self.engine)
+        retention = retention or Retention(self.engine)
         with self._lock:
             self._known.pop(id, None)
         found = merge([retention.erase(app, DECISION, id) for app in apps])
@@ -403,10 +403,16 @@ class HostedExperiment:
             forced = read_forced(forced | {unit: arm}, made.arms)
         self.change(f"forced {unit}: {arm}", by, why, forced=forced)
 
+    def report(self) -> str:
+        """The page: verdict, intervals over time, arms, log."""
+        from armwise.service.experiments.report import report_html
+
+        return report_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Settings and state, for JSON."""
         made = self.definition
-        found: dict[str, Any] = {"name": self.name} | msgspec.to_builtins(made)
+        found: dict[str, Any] = {"name": self.name, "mode": made.mode, "log": []} | msgspec.to_builtins(made)
         found["state"] = "stopped" if made.stopped else "learning" if made.mode == "bandit" else "running"
         return found
 

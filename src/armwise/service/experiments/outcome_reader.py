@@ -81,6 +81,8 @@ class OutcomeReader:
                 continue
             if row.is_a(Decision):
                 unit = self._unit(row)
+                if unit is None:  # retention dropped its assignment, whose window was shorter
+                    continue
                 if row.app == self._goal:
                     arms.append(unit.arm)
                     shares.append(unit.p)
@@ -98,14 +100,15 @@ class OutcomeReader:
         for app, pairs in told.items():
             self._add(app, [unit for unit, _ in pairs], [value for _, value in pairs])
 
-    def _unit(self, row: Row) -> _Unit:
+    def _unit(self, row: Row) -> _Unit | None:
         decision = decided(row)
         if row.app == self._goal:
             self._shares[row.id] = tuple(decision.p)
             if len(self._shares) > 10_000:  # the others' follow in the same commit
                 del self._shares[next(iter(self._shares))]
+        shares = self._shares.get(row.id)
         arm = self._definition.arms.index(played(decision))
-        return _Unit(row.id, row.time + decision.window, arm, self._shares[row.id])
+        return None if shares is None else _Unit(row.id, row.time + decision.window, arm, shares)
 
     def _settle(self, journal: Journal, app: str, now: int) -> None:
         waiting = self._waiting[app]
@@ -123,6 +126,6 @@ class OutcomeReader:
             self.analysis.add_outcomes(self._metrics[app], arms, shares, np.array(values))
 
     def rate(self) -> float:
-        """Units per second so far; NaN before there are two."""
+        """Units per second so far; NaN within the first hour."""
         span = (self.exposed_at[-1] - self.exposed_at[0]) / 1000.0 if len(self.exposed_at) == 2 else 0.0
-        return float(self.analysis.mismatch.counts.sum()) / span if span > 0 else math.nan
+        return float(self.analysis.mismatch.counts.sum()) / span if span >= 3600.0 else math.nan

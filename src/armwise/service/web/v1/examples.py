@@ -28,6 +28,13 @@ _VERSION = {
 }  # fmt: skip
 
 EXAMPLES: dict[str, Any] = {
+    "ExperimentRequest": {
+        "arms": ["control", "blue"], "metrics": [{"name": "purchase", "window": 86400.0}], "ramp": 0.1,
+    },
+    "ExperimentChange": {"stop": "blue", "by": "ann", "why": "the verdict"},
+    "AssignmentsRequest": {"units": [{"unit": "user-17", "context": {"device": "phone"}}]},
+    "ExposuresRequest": {"units": ["user-17"]},
+    "OutcomesRequest": {"outcomes": [{"unit": "user-17", "value": 1.0, "metric": "purchase", "id": "order 7"}]},
     "DecisionRequest": {
         "context": {"hour": 9, "device": "phone"},
         "arms": ["pasta", {"id": "salad", "features": {"fresh": True, "price": 7.5}}],

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from armwise.service.web.v1 import applications, batch, decisions, log_stream, rollout
+from armwise.service.web.v1 import applications, batch, decisions, experiments, log_stream, rollout
 
-ROUTES = [*decisions.ROUTES, *batch.ROUTES, *applications.ROUTES, *rollout.ROUTES, *log_stream.ROUTES]
+ROUTES = [
+    *decisions.ROUTES,
+    *batch.ROUTES,
+    *applications.ROUTES,
+    *rollout.ROUTES,
+    *log_stream.ROUTES,
+    *experiments.ROUTES,
+]

@@ -1,0 +1,110 @@
+"""An experiment of a running service, over HTTP: the verbs of ``HostedExperiment``."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from armwise.features.encoding.from_python import read_context
+from armwise.offline.experiments.verdict import ArmResult, ExperimentVerdict
+from armwise.service.decider.client import Client
+from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
+from armwise.service.experiments.hosted import BATCH
+from armwise.service.log.retain import Erased
+
+
+class RemoteExperiment:
+    """Sends what ``Experiment`` is asked; a retry of the client's changes nothing twice.
+
+    >>> RemoteExperiment(Client("http://127.0.0.1:1"), "colour").assign([])
+    []
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self.name = client, name
+        self._path = f"/v1/experiments/{urllib.parse.quote(name, safe='')}"
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        sent = None if body is None else msgspec.json.encode(body)
+        return json.loads(self._client.send(method, self._path + path, sent))
+
+    def create(self, told: dict[str, Any]) -> None:
+        """Make it, or find it as it was made."""
+        self._ask("PUT", "", told)
+
+    def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
+        """The arms of units."""
+        found: list[Assignment] = []
+        for start in range(0, len(units), BATCH):
+            some = [{"unit": unit, "context": json.loads(read_context(context)[0])} for unit, context in
+                    units[start : start + BATCH]]  # fmt: skip
+            answer = self._ask("POST", "/assignments", {"units": some})["assignments"]
+            found += [Assignment(each["arm"], each["unit"], each["reason"], each["probability"]) for each in answer]
+        return found
+
+    def expose(self, units: Sequence[str]) -> list[bool]:
+        """Say that units saw their arms."""
+        return list(self._ask("POST", "/exposures", {"units": list(units)})["exposed"])
+
+    def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
+        """Report outcomes; those without an id get one, so that a retry counts once."""
+        found: list[OutcomeReceipt] = []
+        for start in range(0, len(outcomes), BATCH):
+            some = [{"unit": unit, "value": value, "metric": metric, "id": id or uuid.uuid4().hex} for
+                    unit, value, metric, id in outcomes[start : start + BATCH]]  # fmt: skip
+            answer = self._ask("POST", "/outcomes", {"outcomes": some})["outcomes"]
+            found += [msgspec.convert(each, OutcomeReceipt) for each in answer]
+        return found
+
+    def verdict(self) -> ExperimentVerdict:
+        """What the numbers say now."""
+        told = self._ask("GET", "/verdict")["verdict"]
+        results = []
+        for each in told.pop("results"):
+            ends = {
+                name: float(name.endswith("high") or -1) * float("inf")
+                for name in each
+                if name.endswith(("low", "high"))
+            }
+            known: dict[str, Any] = {n: ends.get(n, float("nan")) if v is None else v for n, v in each.items()}
+            results.append(ArmResult(**known))
+        notes, rests = tuple(told.pop("notes")), tuple(told.pop("rests_on"))
+        return ExperimentVerdict(**told, results=tuple(results), notes=notes, rests_on=rests)
+
+    def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
+        """Give everybody one arm."""
+        made = self._ask("PATCH", "", {"stop": arm or "", "by": by, "why": why})["experiment"]
+        return str(made["stopped"])
+
+    def mode(self, mode: str, by: str = "", why: str = "") -> None:
+        """Switch the mode."""
+        self._ask("PATCH", "", {"mode": mode, "by": by, "why": why})
+
+    def ramp(self, share: float, by: str = "", why: str = "") -> None:
+        """Let this share of the eligible units take part."""
+        self._ask("PATCH", "", {"ramp": share, "by": by, "why": why})
+
+    def split(self, split: Any, by: str = "", why: str = "") -> None:
+        """Assign new units with these shares."""
+        self._ask("PATCH", "", {"split": split, "by": by, "why": why})
+
+    def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
+        """Give a tester this arm."""
+        self._ask("PATCH", "", {"force": {unit: arm}, "by": by, "why": why})
+
+    def erase(self, unit: str) -> Erased:
+        """Delete a unit's assignment and outcomes."""
+        return msgspec.convert(self._ask("DELETE", f"/units/{urllib.parse.quote(unit, safe='')}"), Erased)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and state."""
+        return dict(self._ask("GET", "")["experiment"])
+
+    def report(self) -> str:
+        """The page."""
+        return self._client.send("GET", f"{self._path}/report", None).decode()
