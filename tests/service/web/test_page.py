@@ -58,6 +58,11 @@ def use(client: Any, n: int, start: int = 0, prefix: str = "") -> None:
             time.sleep(0.02)  # models are published ten times a second
 
 
+def said_of(page: Page, selector: str, question: str) -> Any:
+    """A function of an element, found and asked at once: the page makes its rows anew whenever something changes."""
+    return page.evaluate(f"({question})(document.querySelector('{selector}'))")
+
+
 def note_what_is_strange(page: Page, url: str, strange: list[str]) -> None:
     """Whatever the console says, errors, and requests to anywhere else."""
     page.on("console", lambda message: strange.append(message.text))
@@ -87,18 +92,17 @@ def test_the_page_follows_decisions(run: Callable[..., Any], page: Page, tmp_pat
             assert numbers[0] == page.inner_text("#mean"), "the first number is what it earns"
             assert numbers[1] == page.inner_text("#over-random .big") and re.fullmatch("[+−][0-9.]+", numbers[1])
             assert "between" in page.inner_text("#over-random p")
-            bars = page.locator("#each-arm i")
-            assert bars.first.evaluate("b => b.offsetWidth > 0.3 * b.parentElement.offsetWidth")
+            assert said_of(page, "#each-arm i", "b => b.offsetWidth > 0.3 * b.parentElement.offsetWidth")
             colours = "b => [getComputedStyle(b).backgroundColor, getComputedStyle(b.parentElement).backgroundColor]"
-            assert len(set(bars.first.evaluate(colours))) == 2, "the bar cannot be seen"
+            assert len(set(said_of(page, "#each-arm i", colours))) == 2, "the bar cannot be seen"
             assert page.locator("#delay .mean").count() == 1
             assert page.locator("#rows tr").count() == 12
             assert "a curious one" in page.inner_text("#others")
             shown = page.locator("#each-arm tr").first.locator("td")
             assert shown.nth(0).inner_text() == "salad"  # it pays best
             assert page.locator("#each-arm td b").count() == 0  # what callers send is text, never markup
-            page.evaluate("document.querySelector('#each-arm .share span').textContent = '100.0 %'")
-            assert page.locator("#each-arm .share span").first.evaluate(ON_ONE_LINE), f"100.0 % wraps at {width}"
+            whole = f"b => {{ b.textContent = '100.0 %'; return ({ON_ONE_LINE})(b); }}"
+            assert said_of(page, "#each-arm .share span", whole), f"100.0 % wraps at {width}"
             overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert overflow <= 0, f"{overflow} pixels too wide at {width}"
             page.screenshot(path=str(tmp_path / f"page-{scheme}-{width}.png"), full_page=True)
