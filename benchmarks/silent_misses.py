@@ -51,6 +51,7 @@ def interaction(
         "three": np.sign(x[:, 0] * x[:, 1] * x[:, 2]),
         "sine": np.sign(np.sin(3.0 * x[:, 0])),
         "band": np.where(np.abs(x[:, 0]) < 0.67, 1.0, -1.0),
+        "step": np.where(x[:, 0] > 1.0, 1.0, -1.0),
     }[kind]
     p = np.full(n, 0.5) if healthy else 0.5 + 0.3 * shape
     p = 0.9 * p + 0.1 * _sigmoid(x[:, 0])
@@ -63,7 +64,28 @@ def interaction(
         log = Log(
             contexts=x, arms=arms, rewards=rewards, probabilities=np.where(arms == 1, logged, 1 - logged), n_arms=2
         )
-    return judged(log, [0.0, 1.0], 0.5)
+    return judged(log, [0.0, 1.0], 0.5 + 0.3 * (2.0 * 0.158655 - 1.0) if kind == "step" else 0.5)
+
+
+def model_alone(rng: Rng, healthy: bool, n: int = 1000) -> Answers:
+    """Rewards with a band that a ridge does not see; in the twin they are linear."""
+    x = rng.normal(size=(n, 2))
+    p = _sigmoid(x[:, 0])
+    arms = (rng.random(n) < p).astype(int)
+    base = 0.4 + 0.2 * x[:, 0] if healthy else 0.8 * (np.abs(x[:, 0]) < 0.7)
+    rewards = base * (0.5 + 0.3 * arms) + rng.normal(0.0, 0.2, n)
+    log = Log(contexts=x, arms=arms, rewards=rewards, probabilities=np.where(arms == 1, p, 1 - p), n_arms=2)
+    return judged(log, [0.0, 1.0], 0.8 * (0.4 if healthy else 0.8 * 0.516073), ("dm", "snips", "dr"))
+
+
+def skewed_probabilities(rng: Rng, healthy: bool, n: int = 1000, slope: float = 2.0, clicks: bool = True) -> Answers:
+    """Probabilities that differ much between rows: nothing is wrong with them."""
+    x = rng.uniform(-1.6, 1.6, n)
+    p = _sigmoid(slope * x)
+    arms = (rng.random(n) < p).astype(int)
+    rewards = (rng.random(n) < 0.3) * 1.0 if clicks else rng.normal(0.3, 1.0, n)
+    log = Log(contexts=x[:, None], arms=arms, rewards=rewards, probabilities=np.where(arms == 1, p, 1 - p), n_arms=2)
+    return judged(log, [0.0, 1.0], 0.3)
 
 
 # ---------------------------------------------------------------------- rewards with a heavy tail
@@ -239,11 +261,12 @@ def trial(rng: Rng, healthy: bool, n: int = 2000, top: float = 1.0, mean: float 
 
 @dataclass(frozen=True)
 class Setting:
-    """A world with a fault and, where ``twin``, a healthy one."""
+    """A world with a fault, a healthy one, or both."""
 
     make: Callable[..., Answers]
     options: dict[str, Any]
     twin: bool = True
+    fault: bool = True
 
 
 SETTINGS: dict[str, Setting] = {
@@ -254,7 +277,13 @@ SETTINGS: dict[str, Setting] = {
     "three signs, logged, 20,000": Setting(interaction, {"kind": "three", "estimated": False}),
     "sine, estimated, 20,000": Setting(interaction, {"kind": "sine"}),
     "band, estimated, 4,000": Setting(interaction, {"kind": "band", "n": 4000}),
+    "step, logged, 2,000": Setting(interaction, {"kind": "step", "n": 2000, "estimated": False}),
+    "step, estimated, 4,000": Setting(interaction, {"kind": "step", "n": 4000}),
+    "model alone, 1,000": Setting(model_alone, {}),
+    "model alone, 10,000": Setting(model_alone, {"n": 10_000}),
     "lognormal 2, 5 %, 2,000": Setting(heavy, {}),
+    "lognormal 2, all, 500": Setting(heavy, {"share": 1.0, "n": 500}),
+    "pareto 1.5, all, 10,000": Setting(heavy, {"kind": "pareto 1.5", "share": 1.0, "n": 10_000, "twin": "normal 1"}),
     "lognormal 2, 5 %, 20,000": Setting(heavy, {"n": 20_000}),
     "lognormal 1.5, 10 %, 5,000": Setting(heavy, {"n": 5000, "kind": "lognormal 1.5", "share": 0.1}),
     "lognormal 2, all, 2,000": Setting(heavy, {"share": 1.0}),
@@ -277,6 +306,9 @@ SETTINGS: dict[str, Setting] = {
     "rare arm, 50,000": Setting(rare, {}),
     "rare arm, 20,000, p .01": Setting(rare, {"n": 20_000, "p": 0.01}),
     "rare arm, 5 arms": Setting(rare, {"K": 5}),
+    "skewed probabilities, clicks": Setting(skewed_probabilities, {}, fault=False),
+    "skewed probabilities, amounts": Setting(skewed_probabilities, {"clicks": False}, fault=False),
+    "skewed probabilities, 5,000": Setting(skewed_probabilities, {"n": 5000, "slope": 2.5}, fault=False),
     "trial": Setting(trial, {}, twin=False),
     "trial, rewards to 100": Setting(trial, {"top": 100.0}, twin=False),
 }  # fmt: skip
@@ -301,7 +333,7 @@ def _summary(answers: list[Answer]) -> tuple[float, float, float, float]:
 
 def lines(name: str, runs: int) -> Iterator[str]:
     """What to print of a setting."""
-    for healthy in (False, True) if SETTINGS[name].twin else (False,):
+    for healthy in [False] * SETTINGS[name].fault + [True] * SETTINGS[name].twin:
         for key, (covers, told, warned, width) in measure(name, runs, healthy).items():
             fine = covers >= 0.93 or told >= 0.95
             fine = fine if not healthy else warned <= 0.05

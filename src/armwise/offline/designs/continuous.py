@@ -19,7 +19,14 @@ from scipy.special import ndtri, stdtr
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.offline.estimators.arm_inputs import expected
 from armwise.offline.estimators.reward_models import _fresh, folds_of
-from armwise.offline.evaluation.per_round_scores import Scored, effective_size, evaluation, ratio, title
+from armwise.offline.evaluation.per_round_scores import (
+    Scored,
+    effective_size,
+    evaluation,
+    known_estimators,
+    ratio,
+    title,
+)
 from armwise.offline.logs.rows import LogBlock, LogError, WeakLogWarning, floats
 from armwise.offline.results.estimates import Evaluation
 
@@ -125,10 +132,7 @@ def evaluate_continuous(
         raise ValueError(f"log must be an armwise.offline.ContinuousLog, got {type(log).__name__}")
     if kernel not in tuple(_KERNELS):
         raise ValueError(f"kernel is {kernel!r}, expected one of {', '.join(_KERNELS)}")
-    names = [estimators] if isinstance(estimators, str) else list(estimators)
-    for name in names:
-        if name not in ESTIMATORS:
-            raise ValueError(f"estimators has {name!r}, expected {', '.join(ESTIMATORS)}")
+    names = known_estimators(estimators, ESTIMATORS)
     if len(log) < 2:
         raise ValueError(f"the log has {len(log)} rows: there is nothing to evaluate on")
     fraction("level", level)

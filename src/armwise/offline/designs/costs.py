@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Interval:
+class RatioInterval:
     """A number with the ends of its interval.
 
-    >>> Interval(0.5, 0.4, 0.6).low
+    >>> RatioInterval(0.5, 0.4, 0.6).low
     0.4
     """
 
@@ -43,7 +43,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPolicy:
     """One policy: value and costs per decision, costs per reward, and whether another is at least as good in all.
 
     ``costs`` and ``costs_per_reward`` have one entry per resource; ``cost`` and ``cost_per_reward`` are those of a log
@@ -53,7 +53,7 @@ class Judged:
     name: str
     value: Estimate
     costs: tuple[Estimate, ...]
-    costs_per_reward: tuple[Interval, ...]
+    costs_per_reward: tuple[RatioInterval, ...]
     dominated: bool
 
     @property
@@ -62,11 +62,11 @@ class Judged:
         return _only("cost", self.costs)
 
     @property
-    def cost_per_reward(self) -> Interval:
+    def cost_per_reward(self) -> RatioInterval:
         """What a unit of reward costs, in the one resource that the log has."""
         return _only("cost_per_reward", self.costs_per_reward)
 
-    def beats(self, other: Judged) -> bool:
+    def beats(self, other: JudgedPolicy) -> bool:
         """Whether it earns at least as much for at most as much of everything, and not the same, by the estimates."""
         mine, theirs = [each.value for each in self.costs], [each.value for each in other.costs]
         no_worse = self.value.value >= other.value.value and all(m <= t for m, t in zip(mine, theirs))
@@ -90,10 +90,10 @@ class Tradeoff:
     (2.0, ['first', 'second'])
     """
 
-    def __init__(self, judged: list[Judged], resources: Sequence[str] = ("cost",)) -> None:
+    def __init__(self, judged: list[JudgedPolicy], resources: Sequence[str] = ("cost",)) -> None:
         self.policies, self.resources = {each.name: each for each in judged}, list(resources)
 
-    def __getitem__(self, name: str) -> Judged:
+    def __getitem__(self, name: str) -> JudgedPolicy:
         return self.policies[name]
 
     @property
@@ -106,7 +106,7 @@ class Tradeoff:
         shown = sorted(self.policies.values(), key=lambda each: each.costs[0].value)
         rows = []
         for each in shown:
-            numbers: tuple[Estimate | Interval, ...] = (each.value, *each.costs, *each.costs_per_reward)
+            numbers: tuple[Estimate | RatioInterval, ...] = (each.value, *each.costs, *each.costs_per_reward)
             cells = [f"{x.value:.4g} [{x.low:.4g}, {x.high:.4g}]" for x in numbers]
             rows.append([each.name, *cells, "" if each.dominated else "yes"])
         per_reward = [f"{name} per reward" for name in self.resources]
@@ -200,7 +200,7 @@ def tradeoff(
         weights = _weights(log, policy)
         costs = tuple(_cost(log, column, policy, weights, estimator, level, options) for column in paid.T)
         per_reward = tuple(_ratio(weights, column, log.rewards, level) for column in paid.T)
-        judged.append(Judged(name, value, costs, per_reward, dominated=False))
+        judged.append(JudgedPolicy(name, value, costs, per_reward, dominated=False))
     return Tradeoff([replace(one, dominated=any(other.beats(one) for other in judged)) for one in judged], names)
 
 
@@ -355,7 +355,7 @@ def _usual(arms: Any, paid: Floats) -> Floats:
     return np.asarray((np.bincount(arms, paid) / np.maximum(counts, 1))[arms])
 
 
-def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float, usual: Floats | None = None) -> Interval:
+def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float, usual: Floats | None = None) -> RatioInterval:
     """sum w top / sum w bottom, with an interval for costs that have a long tail and few rows that answer.
 
     The normal interval of such a mean ends too low: the rows that would have moved it are the ones that are missing,
@@ -369,7 +369,7 @@ def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float, usual: 
     tail, rows = (1.0 - level) / 2.0, np.flatnonzero(weights)
     whole, square = float(weights @ bottoms), float((weights * bottoms) @ (weights * bottoms))
     if whole <= 0.0:
-        return Interval(np.inf, 0.0, np.inf)
+        return RatioInterval(np.inf, 0.0, np.inf)
     ratio = float(weights @ tops) / whole
     freedom = max(whole**2 / square - 1.0, 1.0)  # of as many rows as the weights are worth
     error = float(np.sqrt(((weights * (tops - ratio * bottoms)) ** 2).sum() * (1.0 + 1.0 / freedom))) / whole
@@ -382,7 +382,7 @@ def _ratio(weights: Floats, tops: Floats, bottoms: Floats, level: float, usual: 
         for quantiles in found:
             down, up = max(down, np.quantile(quantiles, 1.0 - tail)), max(up, -np.quantile(quantiles, tail))
     low = ratio - float(down) * error
-    return Interval(ratio, max(0.0, low) if (tops >= 0.0).all() else low, ratio + float(up) * error)
+    return RatioInterval(ratio, max(0.0, low) if (tops >= 0.0).all() else low, ratio + float(up) * error)
 
 
 def _studentized(tops: Floats, bottoms: Floats, ratio: float, error: float, factors: Floats | None = None) -> Floats:

@@ -22,7 +22,7 @@ from armwise.core.seeds import stream
 from armwise.offline.designs.slot_interactions import p_value
 from armwise.offline.designs.within_groups import FALSE_ALARM, WithinGroups
 from armwise.offline.estimators.reward_models import folds_of
-from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio
 from armwise.offline.evaluation.targets import Target, of_logged
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning, ndim
@@ -69,10 +69,7 @@ def evaluate_embedded(
     """
     if not isinstance(log, Log):
         raise ValueError(f"log must be an armwise.offline.Log, got {type(log).__name__}")
-    names = [estimators] if isinstance(estimators, str) else list(estimators)
-    for name in names:
-        if name not in ESTIMATORS:
-            raise ValueError(f"estimators has {name!r}, expected {', '.join(ESTIMATORS)}")
+    names = known_estimators(estimators, ESTIMATORS)
     if len(log) < 2:
         raise ValueError(f"the log has {len(log)} rows: there is nothing to evaluate on")
     fraction("level", level)

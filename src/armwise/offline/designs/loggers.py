@@ -11,7 +11,7 @@ import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
 from armwise.offline.estimators.reward_models import fitted_model
-from armwise.offline.evaluation.per_round_scores import Scored, evaluation
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators
 from armwise.offline.evaluation.targets import Target, of_logged
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning, joined
@@ -100,10 +100,8 @@ def _names(estimators: str | Iterable[str] | None, loggers: Any, n: int) -> list
         raise ValueError(f"loggers has {len(loggers)} policies, expected {n}, one per log")
     if estimators is None:
         return ["naive-ips", "weighted-ips", *(["balanced-ips"] if loggers is not None else [])]
-    names = [estimators] if isinstance(estimators, str) else list(estimators)
+    names = known_estimators(estimators, ESTIMATORS)
     for name in names:
-        if name not in ESTIMATORS:
-            raise ValueError(f"estimators has {name!r}, expected {', '.join(ESTIMATORS)}")
         if name.startswith("balanced") and loggers is None:
             raise ValueError(f"{name} needs loggers=, the policies that made the logs, to mix their probabilities")
     return names

@@ -13,7 +13,7 @@ from armwise.core.agent import Floats, count, fraction
 from armwise.offline.designs.slot_interactions import Interactions
 from armwise.offline.designs.slot_interactions import p_value as _p_value
 from armwise.offline.estimators.reward_models import folds_of
-from armwise.offline.evaluation.per_round_scores import Scored, evaluation, ratio, title
+from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio, title
 from armwise.offline.logs.rows import LogBlock, WeakLogWarning
 from armwise.offline.logs.slate_log import ABSENT, SlateLog
 from armwise.offline.results.estimates import Evaluation
@@ -174,10 +174,8 @@ def _names(estimators: str | Iterable[str] | None, log: SlateLog, target: _Targe
     if estimators is None:
         usable = ["sips", *(["pi"] if not _together(log) else []), *(["iips", "rips"] if per_slot else [])]
         return usable + (["cascade-dr"] if per_slot and target.table is not None else [])
-    names = [estimators] if isinstance(estimators, str) else list(estimators)
+    names = known_estimators(estimators, ESTIMATORS)
     for name in names:
-        if name not in ESTIMATORS:
-            raise ValueError(f"estimators has {name!r}, expected {', '.join(ESTIMATORS)}")
         if not per_slot and name not in whole:
             raise ValueError(f"{name} needs a reward per slot, but the log has one for the whole ranking")
         if name == "cascade-dr" and target.table is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,12 +83,14 @@ def evaluation(
             name, value, low, high, error, n, effective_size(scored.weights), warnings, "normal", level,
             scored.parameter,
         )  # fmt: skip
-    result = Judged(estimates, None, target, "normal", level, logged=math.nan if rewards is None else rewards.mean())
+    result = ScoredEvaluation(
+        estimates, None, target, "normal", level, logged=math.nan if rewards is None else rewards.mean()
+    )
     result.per, result.about = per, list(about)
     return result
 
 
-class Judged(Evaluation):
+class ScoredEvaluation(Evaluation):
     """An evaluation whose verdict is what its estimates say against themselves."""
 
     about: list[str]
@@ -116,6 +118,19 @@ class Judged(Evaluation):
         """What the log earned, kinds of intervals, and what the estimates take for granted."""
         earned = [f"the log earned {number(self.logged)} per {self.per}"] if math.isfinite(self.logged) else []
         return [*earned, *super().notes, *self.about]
+
+
+def known_estimators(estimators: str | Iterable[str], known: Sequence[str]) -> list[str]:
+    """The names of the estimators that were asked for; refuses those that a design does not have.
+
+    >>> known_estimators("sips", ("sips", "iips"))
+    ['sips']
+    """
+    names = [estimators] if isinstance(estimators, str) else list(estimators)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"estimators has {name!r}, expected {', '.join(known)}")
+    return names
 
 
 def effective_size(weights: Floats | None) -> float:

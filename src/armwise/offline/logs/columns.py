@@ -37,7 +37,7 @@ _FEW_NUMBERS = 12  # different numbers up to which a column of strings is one of
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnRoles:
     """Which column is what."""
 
     contexts: tuple[str, ...]
@@ -64,7 +64,7 @@ class Columns:
         arm_features: Sequence[str] | str = (),
         available: str | None = None,
         **unknown: Any,
-    ) -> Columns:
+    ) -> ColumnRoles:
         """The mapping that a user gave, checked against the columns that exist."""
         for name in unknown:
             near = difflib.get_close_matches(name, _OPTIONS, n=1)
@@ -144,7 +144,7 @@ class TableSource:
     def __init__(
         self,
         open_blocks: Callable[..., Iterable[Block]],
-        columns: Columns,
+        columns: ColumnRoles,
         n_rows: int | None,
         n_arms: int | None,
         arm_names: Sequence[Any] | None,

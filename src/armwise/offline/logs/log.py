@@ -22,7 +22,7 @@ BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay 
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
 
 
-class Source(Protocol):
+class BlockSource(Protocol):
     """Where the rows of a streamed log come from; each call of ``batches`` starts at the first row again."""
 
     n_arms: int
@@ -92,15 +92,15 @@ class Log:
         if found:
             raise LogError(found)
         self._rows: LogBlock | None = rows
-        self._source: Source | None = None
+        self._source: BlockSource | None = None
         self._described: Any = None  # what knows the names of columns, where a table did
         self.n_arms = rows.n_arms
         self.arm_names: list[Any] | None = names
         self.costs = None if costs is None else _costs(costs, len(rows))
 
     @classmethod
-    def from_source(cls, source: Source, arm_names: Sequence[Any] | None = None) -> Self:
-        """A streamed log over anything that yields blocks of rows (see ``Source``).
+    def from_source(cls, source: BlockSource, arm_names: Sequence[Any] | None = None) -> Self:
+        """A streamed log over anything that yields blocks of rows (see ``BlockSource``).
 
         >>> rows = Log(arms=[0, 1], rewards=[0, 1]).rows
         >>> class Twice:

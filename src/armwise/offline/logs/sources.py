@@ -15,7 +15,7 @@ import numpy as np
 
 from armwise.core.extras import needs
 from armwise.offline.logs import dsjson, service_log
-from armwise.offline.logs.columns import Block, Columns, TableSource, check_column
+from armwise.offline.logs.columns import Block, ColumnRoles, TableSource, check_column
 from armwise.offline.logs.dsjson import Events
 from armwise.offline.logs.lines import Lines
 from armwise.offline.logs.row_ranges import overlapping, pieces, within
@@ -85,7 +85,7 @@ def _table(
         return dsjson.from_batches(batches, names, horizon)
     if horizon is not None:
         raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
-    columns = Columns.read(names, **mapping)
+    columns = ColumnRoles.read(names, **mapping)
 
     def checked(wanted: list[str], size: int, *rows: int) -> Iterator[Block]:
         for name in wanted:
