@@ -26,6 +26,7 @@ from armwise.environments.data.published import Mushroom as Mushroom
 from armwise.environments.data.published import Wheel as Wheel
 from armwise.environments.data.published import protocols as protocols
 from armwise.environments.data.published import published as published
+from armwise.environments.data.rated_lists import RatedLists as RatedLists
 from armwise.environments.data.ratings import Ratings as Ratings
 from armwise.environments.environment import Block as Block
 from armwise.environments.environment import Environment as Environment
@@ -35,6 +36,9 @@ from armwise.environments.k_armed import KArmed as KArmed
 from armwise.environments.linear import Drifting as Drifting
 from armwise.environments.linear import Hierarchical as Hierarchical
 from armwise.environments.linear import Linear as Linear
+from armwise.environments.lists import ListBlock as ListBlock
+from armwise.environments.lists import Lists as Lists
+from armwise.environments.lists import ListWorld as ListWorld
 from armwise.environments.logistic import Logistic as Logistic
 from armwise.environments.planted import Planted as Planted
 from armwise.environments.tabular import Tabular as Tabular

@@ -101,6 +101,27 @@ class Block:
             self._views[sees] = getattr(self, f"_derive_{sees}")()
         return self._views[sees]
 
+    def play(self, agent: Any) -> Any:
+        """Let an agent choose and learn in these rounds; what it played.
+
+        >>> import armwise as aw
+        >>> Block({}, rewards=np.eye(2)[[0, 0]]).play(aw.UCB1(n_arms=2)).rewards.shape
+        (2,)
+        """
+        return agent.play(self.view(agent.sees), self.rewards, self.costs)
+
+    def expected_of(self, played: Any) -> Floats:
+        """The reward without noise of what was played in each round."""
+        return np.asarray(self.expected[np.arange(len(self)), played.arms])
+
+    def measures(self, played: Any) -> dict[str, Floats]:
+        """What is recorded of each round beside its reward: the costs, by name."""
+        if played.costs is None:
+            return {}
+        table = played.costs.reshape(len(self), -1)
+        names = ["cost"] if table.shape[1] == 1 else [f"cost {i}" for i in range(table.shape[1])]
+        return dict(zip(names, table.T))
+
     def _derive_shared(self) -> Floats:
         if "features" in self._views:
             return np.ascontiguousarray(self._views["features"].reshape(len(self), -1))
@@ -147,6 +168,7 @@ class Environment(Saved, ABC):
     same_as: ClassVar[tuple[str, ...]] = ()  # comparators with the same value in this world
     adaptive: ClassVar[bool] = False  # True: each block is one round, made after the arms before it are known
     n_arms: int
+    n_slots: int | None = None  # how many arms a round shows, in a world of lists
     span: float = 1.0  # the largest regret of one round: T span is the trivial bound
 
     def blocks(self, horizon: int, seed: Seed = None) -> Blocks:

@@ -1,6 +1,6 @@
 """Hypotheses of the theorems on rankings: the letters that fill a bound, or why it does not apply.
 
-A list world states: ``model`` ("cascade", "position-based", "dependent click" or "semi-bandit"), K (arms), k (slots),
+A list world states: ``model`` ("cascade", "several clicks", "position-based" or "semi-bandit"), K (arms), k (slots),
 ``gaps`` (of the arms outside the best list), ``linear`` (whether attraction is linear in the features), R, S, L.
 """
 

@@ -30,6 +30,7 @@ RANKERS: dict[str, Callable[[int], Any]] = {
     "PositionThompson, kappa learnt": lambda s: aw.PositionThompson(L, K, seed=s),
     "TopRank": lambda s: aw.TopRank(L, 1000, seed=s),
     "SlotBySlot of SquareCB": lambda s: aw.SlotBySlot(aw.SquareCB(D), seed=s),
+    "SlotBySlot, open dim": lambda s: aw.SlotBySlot(aw.SquareCB(), seed=s),
     "SlotBySlot of LinUCB": lambda s: aw.SlotBySlot(aw.LinUCB(D), "cascade", seed=s),
     "SlotBySlot of Auto": lambda s: aw.SlotBySlot(aw.Auto(D), "several clicks", seed=s),
     "SlotBySlot of LinThompson": lambda s: aw.SlotBySlot(aw.LinThompson(D), seed=s),
@@ -91,7 +92,8 @@ def test_a_saved_ranker_continues_identically(name: str) -> None:
 @EVERY
 def test_clone_forgets_and_a_seed_decides_every_draw(name: str) -> None:
     ranker = taught(name)
-    assert saving.dumps(ranker.clone(1)) == saving.dumps(RANKERS[name](1))
+    if "open dim" not in name:  # which a clone has been told
+        assert saving.dumps(ranker.clone(1)) == saving.dumps(RANKERS[name](1))
     assert saving.dumps(taught(name)) == saving.dumps(ranker)
 
 

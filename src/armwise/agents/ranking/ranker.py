@@ -39,6 +39,7 @@ class Ranker(saving.Saved, ABC):
     dim: int | None = None
     n_arms: int | None = None
     n_experts: int | None = None
+    compiled: bool = False  # lists are ranked one by one, in Python
     n_slots: int | None = None  # the longest list, where the algorithm learns about slots
     reward_range: tuple[float, float] = (0.0, 1.0)
     _n_learnt = 0
@@ -62,7 +63,7 @@ class Ranker(saving.Saved, ABC):
         >>> aw.CascadeUCB1(n_arms=4, seed=1).rank(None, 2, pinned={0: 3}).arms[0]
         3
         """
-        X = inputs.read(self, X)
+        X = self._read(X)
         n_arms = self._count_arms(X)
         k = count("k", k)
         if self.n_slots is not None and k > self.n_slots:
@@ -81,7 +82,7 @@ class Ranker(saving.Saved, ABC):
         >>> ranker.estimate()[0][list(ranking.arms)]
         array([0., 1.])
         """
-        X = inputs.read(self, X)
+        X = self._read(X)
         ranking = self._check_ranking(ranking, self._count_arms(X))
         values = self._read_outcomes(ranking, outcomes)
         with rounds.all_or_nothing(self, X, values):
@@ -95,7 +96,7 @@ class Ranker(saving.Saved, ABC):
         >>> aw.CascadeUCB1(n_arms=2).estimate()[0]
         array([0., 0.])
         """
-        return self._estimates(inputs.read(self, X))
+        return self._estimates(self._read(X))
 
     def clone(self, seed: Seed = None) -> Self:
         """A ranker with the same parameters that has learnt nothing.
@@ -147,6 +148,9 @@ class Ranker(saving.Saved, ABC):
         return super()._state() | {"_rng": self._rng, "_n_learnt": self._n_learnt}
 
     # ------------------------------------------------------------------ input, checked once
+
+    def _read(self, X: Any) -> Any:
+        return inputs.read(self, X)
 
     def _check_ranking(self, ranking: Any, n_arms: int) -> Ranking:
         if not isinstance(ranking, Ranking):

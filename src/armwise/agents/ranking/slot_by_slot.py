@@ -162,5 +162,5 @@ class SlotBySlot(Ranker):
             raise ValueError(f"ranking.probabilities must be known: {type(self.agent).__name__} weighs by them")
         return ranking
 
-    def _take_dim(self, dim: int) -> None:
-        self.agent._take_dim(dim)  # type: ignore[attr-defined]
+    def _read(self, X: Any) -> Any:
+        return self.agent._read(super()._read(X))  # which takes the width of the first rows, where it was left open

@@ -76,14 +76,7 @@ class Ratings(Environment):
         rank: int = 8,
     ) -> Self:
         """A Parquet or CSV file with one rating per row (the columns are named as MovieLens names them)."""
-        with needs("race"):
-            import pandas as pd
-
-        frame = pd.read_parquet(path) if str(path).endswith((".parquet", ".pq")) else pd.read_csv(path)
-        for name in (user, item, rating):
-            if name not in frame.columns:
-                raise ValueError(f"{path}: no column {name!r}; it has {', '.join(map(str, frame.columns[:20]))}")
-        return cls(frame[user].to_numpy(), frame[item].to_numpy(), frame[rating].to_numpy(), n_arms=n_arms, rank=rank)
+        return cls(*read_ratings(path, user, item, rating), n_arms=n_arms, rank=rank)
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         for T in block_sizes(horizon, self.n_arms * (2 * self.rank + 1)):
@@ -95,3 +88,15 @@ class Ratings(Environment):
             product = items * self._user_features[user][:, None]
             features = np.concatenate([product, items, np.ones((T, self.n_arms, 1))], axis=2)
             yield Block({"features": features, "key": user.tolist()}, self._worth[rows])
+
+
+def read_ratings(path: str | os.PathLike[str], user: str, item: str, rating: str) -> tuple[Any, Any, Any]:
+    """Three columns of a Parquet or CSV file with one rating per row, or a ValueError that names the missing one."""
+    with needs("race"):
+        import pandas as pd
+
+    frame = pd.read_parquet(path) if str(path).endswith((".parquet", ".pq")) else pd.read_csv(path)
+    for name in (user, item, rating):
+        if name not in frame.columns:
+            raise ValueError(f"{path}: no column {name!r}; it has {', '.join(map(str, frame.columns[:20]))}")
+    return frame[user].to_numpy(), frame[item].to_numpy(), frame[rating].to_numpy()

@@ -26,11 +26,11 @@ _DOTS: Any = (0, (1, 2))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SIZE = (4.3, 3.4)
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost", "stopping"]
+Kind = Literal["regret", "loglog", "bounds", "arms", "time", "cost", "stopping", "clicks"]
 
 
 def draw(result: Result, kind: Kind) -> Figure:
-    """Draw a plot of this kind: regret, loglog, bounds, arms, time, cost or stopping."""
+    """Draw a plot of this kind: regret, loglog, bounds, arms, time, cost, stopping or clicks."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if not result.finishers:
@@ -234,6 +234,21 @@ def _stopping(result: Result) -> Figure:
     return figure
 
 
+def _clicks(result: Result) -> Figure:
+    """Clicks per list on each slot, as a mean over the seeds with two standard errors either way."""
+    figure, axes = _axes("slot, from the top", "clicks per list")
+    for name in _ranked(result):
+        clicks = result.clicks(name)
+        drawn_as = style(result, name)
+        error = 2 * clicks.std(axis=0, ddof=1) / np.sqrt(len(clicks)) if len(clicks) > 1 else None
+        axes.errorbar(np.arange(1, clicks.shape[1] + 1), clicks.mean(axis=0), yerr=error, label=name, capsize=2,
+                      **drawn_as)  # fmt: skip
+    axes.set_ylim(bottom=0.0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    legend_below(axes)
+    return figure
+
+
 def _wrong_answers(result: Result, name: str) -> int | None:
     """How many answers are not the best arm of the world; None where the world has not one best arm."""
     means: list[float] | None = result.world.constants().get("means")
@@ -250,6 +265,7 @@ KINDS: dict[Kind, Callable[[Result], Figure]] = {
     "time": _time,
     "cost": _cost,
     "stopping": _stopping,
+    "clicks": _clicks,
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CAPTIONS: dict[pictures.Kind, str] = {
     "regret": "Cumulative regret: mean over the seeds, band from the 5 % to the 95 % quantile.",
+    "clicks": "Clicks per list on each slot; bars are two standard errors either way.",
     "time": "Time per decision against regret (bars: 5 % to 95 % of the seeds).",
     "stopping": "The share of the runs whose search for the best arm has stopped by each round.",
 }
@@ -147,7 +148,8 @@ def _heat(index: int, result: Result) -> str:
     )
     about = result.heat.about or next(iter((type(result.world).__doc__ or "").strip().splitlines()), "")
     notes = "".join(f"<li><b>{html.escape(name)}</b>: {html.escape(words)}</li>" for name, words in _notes(result))
-    drawn = _figure(result, "time") if result.finishers else ""
+    kinds: tuple[pictures.Kind, ...] = ("time",) if result.world.n_slots is None else ("clicks", "time")
+    drawn = "".join(_figure(result, kind) for kind in kinds) if result.finishers else ""
     drawn += _figure(result, "stopping") if result.searchers else ""
     still = _figure(result, "regret") if result.finishers else ""  # for readers without scripts
     caveat = getattr(result.world, "caveat", "")
@@ -173,6 +175,10 @@ def _notes(result: Result) -> list[tuple[str, str]]:
         notes.append((name, f"no bound: {words}." if verdict == "none" else f"bound: {words}."))
         proved = result.certificate(name)
         notes.append((name, f"no certificate: {proved}." if isinstance(proved, str) else f"first seed: {proved}"))
+        if result.world.n_slots is not None:
+            shown = result.shown(name)
+            often = ", ".join(f"{arm} ({shown[arm]:.0%})" for arm in (-shown).argsort()[: result.world.n_slots + 1])
+            notes.append((name, f"arms shown most, in lists of the last quarter: {often}."))
     return notes
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.core import saving
-from armwise.core.agent import Agent
 from armwise.core.saving import Saved
 from armwise.environments.environment import Environment
 from armwise.racing.run.fingerprint import fingerprint
-from armwise.racing.run.heat import Heat, Run
+from armwise.racing.run.heat import Heat, Player, Run
 
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result
@@ -58,7 +57,7 @@ def _bytes(thing: Saved) -> np.ndarray | None:
 
 def load(
     path: str | os.PathLike[str],
-    agents: Mapping[str, Agent] | None = None,
+    agents: Mapping[str, Player] | None = None,
     world: Environment | Mapping[str, Environment] | None = None,
 ) -> list[Result]:
     """Read the results of a file (see ``Result.load``)."""
@@ -68,7 +67,7 @@ def load(
     return [_unpacked(each, dict(agents or {}), world, os.fspath(path)) for each in saved.heats]
 
 
-def _unpacked(data: dict[str, Any], agents: dict[str, Agent], world: Any, path: str) -> Result:
+def _unpacked(data: dict[str, Any], agents: dict[str, Player], world: Any, path: str) -> Result:
     from armwise.racing.results.result import Result
 
     given = world.get(data["name"]) if isinstance(world, Mapping) else world
@@ -91,7 +90,7 @@ def _thing(raw: Any, hint: str, path: str) -> Any:
     return saving.loads(np.asarray(raw).tobytes(), path)
 
 
-def _same(mine: Agent | Environment, theirs: Agent | Environment) -> bool:
+def _same(mine: Player | Environment, theirs: Player | Environment) -> bool:
     """Whether two agents or worlds are made with the same settings and data, whatever they have learnt."""
     if mine is theirs:
         return True

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from armwise.core.agent import Agent
 from armwise.environments.environment import Environment
+from armwise.racing.run.heat import Player
 
 _ANY_EXPLORATION = ("LinUCB",)  # agents whose proof holds however the arms were chosen
 MAX_T = 10**15  # a bound that is vacuous at this horizon is called vacuous
@@ -54,7 +54,7 @@ class Bound:
         return high
 
 
-def bound(agent: Agent, world: Environment, horizon: int, letters: Mapping[str, Any] | None = None) -> Bound | str:
+def bound(agent: Player, world: Environment, horizon: int, letters: Mapping[str, Any] | None = None) -> Bound | str:
     """Return the agent's regret bound on this world, or one sentence that says why there is none.
 
     A bound exists only if it is against the world's comparator and the theorem's hypotheses hold for the agent's
@@ -149,7 +149,7 @@ def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:
     return Bound(at, at, own.holds, own.span, horizon)
 
 
-def _theoretical_horizon(cls: type[Agent]) -> bool:
+def _theoretical_horizon(cls: type[Player]) -> bool:
     """Whether the theorem's parameters depend on the horizon."""
     maker = getattr(cls, "theoretical", None)
     return maker is not None and "horizon" in inspect.signature(maker).parameters

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.core.agent import Agent, Floats
+from armwise.core.agent import Floats
 from armwise.core.capabilities.stopping import Stopping
 from armwise.core.extras import needs
-from armwise.racing.run.heat import Heat, Run
+from armwise.environments.lists import click_measure
+from armwise.racing.run.heat import Heat, Player, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,8 +83,34 @@ class Measured:
     @property
     def costs(self) -> tuple[str, ...]:
         """The names of the costs of this world: "cost", or "cost 0", "cost 1", ...; empty for a world without costs."""
-        known = {each for run in self.runs for each in run.metrics} - set(self.heat.metrics)
+        known = {each for run in self.runs for each in run.metrics} - set(self.heat.metrics) - set(self._clicks)
         return tuple(sorted(known))
+
+    @property
+    def _clicks(self) -> tuple[str, ...]:
+        return tuple(click_measure(slot) for slot in range(self.world.n_slots or 0))
+
+    def clicks(self, name: str) -> Floats:
+        """Clicks per list on each slot, one row per seed, in a world of lists.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.Lists(n_arms=6, n_slots=2)
+        >>> aw.race([aw.CascadeKLUCB(6)], world, horizon=50, seeds=3).clicks("CascadeKLUCB").shape
+        (3, 2)
+        """
+        if self.world.n_slots is None:
+            raise ValueError(f"{self.world!r:.80} shows one arm a round, so there are no clicks by slot")
+        return np.stack([self.metric(each, name)[:, -1] for each in self._clicks], axis=1) / self.horizon
+
+    def shown(self, name: str) -> Floats:
+        """How often each arm was shown, per list, over the last quarter of the rounds and all seeds: (K,).
+
+        >>> import armwise as aw
+        >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=40, seeds=2).shown("UCB1").sum().round(9)
+        np.float64(1.0)
+        """
+        share = self.arm_share(name)
+        return np.asarray(share[-max(1, len(share) // 4) :].mean(axis=0) * (self.world.n_slots or 1))
 
     def cost(self, name: str) -> Floats:
         """Cumulative cost at ``rounds``, one row per seed; (seeds, rounds, m) where there are m > 1 resources.
@@ -99,7 +126,7 @@ class Measured:
         table = np.stack([self.metric(each, name) for each in self.costs], axis=2)
         return np.asarray(table[:, :, 0]) if len(self.costs) == 1 else table
 
-    def final(self, name: str, seed: int | None = None) -> Agent:
+    def final(self, name: str, seed: int | None = None) -> Player:
         """The agent after the last round of a seed (by default the first seed).
 
         >>> import armwise as aw

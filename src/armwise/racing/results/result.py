@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.core.agent import Agent, fraction
+from armwise.core.agent import fraction
 from armwise.core.extras import needs
 from armwise.core.text_tables import html_table, text_table
 from armwise.environments.environment import Environment
@@ -19,7 +19,7 @@ from armwise.racing.results.certificates import certify
 from armwise.racing.results.matching_bound import Bound, bound
 from armwise.racing.results.measured import Measured
 from armwise.racing.results.tables import paper_table
-from armwise.racing.run.heat import Heat, Run
+from armwise.racing.run.heat import Heat, Player, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,7 +245,7 @@ class Result(Measured):
     def load(
         cls,
         path: str | os.PathLike[str],
-        agents: Mapping[str, Agent] | None = None,
+        agents: Mapping[str, Player] | None = None,
         world: Environment | None = None,
     ) -> Result:
         """Read what ``save`` wrote; ``agents`` and ``world`` replace what could not be saved."""
@@ -271,8 +271,8 @@ class Result(Measured):
         kind: Kind = "regret",
         width: float | str | None = None,
     ) -> Figure:
-        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms, time, cost or
-        stopping (the share of runs whose search for the best arm has stopped).
+        """Draw a picture and return its matplotlib figure: regret, loglog, bounds, arms, time, cost,
+        stopping (the share of runs whose search for the best arm has stopped) or clicks (by slot of a list).
 
         ``width`` ("column", "page" or inches) makes it a figure for print: that wide, small text, a band of two
         standard errors. A path that ends in .pdf, .svg or .eps is written as vectors.

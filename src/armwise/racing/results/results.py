@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from armwise.core.agent import Agent
 from armwise.core.extras import needs
 from armwise.environments.environment import Environment
 from armwise.racing.results import archive
 from armwise.racing.results.result import Result
 from armwise.racing.results.tables import paper_table
+from armwise.racing.run.heat import Player
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,7 @@ class Results(Mapping[str, Result]):
     def load(
         cls,
         path: str | os.PathLike[str],
-        agents: Mapping[str, Agent] | None = None,
+        agents: Mapping[str, Player] | None = None,
         world: Mapping[str, Environment] | None = None,
     ) -> Self:
         """Read what ``save`` wrote (see ``Result.load``)."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent, Floats
 from armwise.core.capabilities.stopping import Stopping
 from armwise.core.extras import needs
@@ -18,6 +19,7 @@ from armwise.core.seeds import purpose_seed
 from armwise.core.threads import thread_pools
 from armwise.environments.environment import Block, Environment
 
+Player = Agent | Ranker  # who plays: agents choose an arm a round, rankers a list in a world of lists
 _BINS = 48  # parts of the horizon in which arms are counted
 
 
@@ -31,7 +33,7 @@ class Heat:
     """
 
     world: Environment
-    agents: Mapping[str, Agent]
+    agents: Mapping[str, Player]
     horizon: int
     name: str = ""
     letters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # constants of a bound, by agent
@@ -81,7 +83,7 @@ class Stretch:
     rewards: Floats
     probabilities: Floats  # NaN where the agent does not know them
     block: Block
-    agent: Agent
+    agent: Player
 
 
 @dataclass
@@ -105,7 +107,7 @@ class Run:
     trace: str = ""
     seconds_at: Floats = field(default_factory=lambda: np.empty(0))  # time so far
     metrics: dict[str, Floats] = field(default_factory=dict)  # user-defined, cumulative
-    final: Agent | None = None  # the agent after the last round, with keep=["agents"]
+    final: Player | None = None  # the agent after the last round, with keep=["agents"]
     stopped_at: int | None = None  # where the agent's search for the best arm stopped
     answer: int | None = None  # the arm that it then named
 
@@ -168,10 +170,12 @@ class _Runner:
         self.seconds: list[Floats] = []
         self.metrics: dict[str, list[Floats]] = {each: [] for each in heat.metrics}
         self.metric_totals = dict.fromkeys(heat.metrics, 0.0)
-        self.arms = np.empty(heat.horizon, np.min_scalar_type(heat.world.n_arms - 1))
+        n_slots = heat.world.n_slots
+        shape = (heat.horizon,) if n_slots is None else (heat.horizon, n_slots)
+        self.arms = np.empty(shape, np.min_scalar_type(heat.world.n_arms - 1))
         self.counts = np.zeros(_BINS * heat.world.n_arms, np.int64)
         self.total = self.total_expected = 0.0
-        self.agent: Agent | None = None
+        self.agent: Player | None = None
         try:
             self.agent = heat.agents[name].clone(seed=agent_seed(seed, name))
         except Exception as error:
@@ -181,9 +185,9 @@ class _Runner:
         if self.agent is None or self.run.error:
             return None
         try:
-            contexts = block.view(self.agent.sees)
+            contexts = block.view(self.agent.sees)  # made once for all agents, so not in anyone's time
             before = time.perf_counter()
-            played = self.agent.play(contexts, block.rewards, block.costs)
+            played = block.play(self.agent)
             spent = time.perf_counter() - before
             self._observe(contexts, played, block, start, inside)
         except Exception as error:
@@ -192,7 +196,7 @@ class _Runner:
         # The rounds of a block are played in one call: its time is divided evenly among them.
         self.seconds.append(self.run.seconds + spent * (inside + 1) / len(block))
         self.run.seconds += spent
-        expected = self.total_expected + np.cumsum(block.expected[np.arange(len(block)), played.arms])
+        expected = self.total_expected + np.cumsum(block.expected_of(played))
         reward = self.total + np.cumsum(played.rewards)
         self.regret.append(best - expected[inside])
         self.reward.append(reward[inside])
@@ -200,17 +204,17 @@ class _Runner:
         self.arms[start : start + len(block)] = played.arms
         bins = (start + np.arange(len(block))) * _BINS // self.heat.horizon
         K = self.heat.world.n_arms
-        self.counts += np.bincount(bins * K + played.arms, minlength=_BINS * K)
-        return played.arms
+        shown = played.arms.reshape(len(block), -1)
+        self.counts += np.bincount((bins[:, None] * K + shown).ravel(), minlength=_BINS * K)
+        arms: NDArray[np.int64] = played.arms
+        return arms
 
     def _observe(self, contexts: Any, played: Any, block: Block, start: int, inside: NDArray[np.int64]) -> None:
-        """Record costs and user-defined metrics, and call the callbacks."""
-        if played.costs is not None:
-            table = played.costs.reshape(len(block), -1)
-            for i, name in enumerate(["cost"] if table.shape[1] == 1 else [f"cost {i}" for i in range(table.shape[1])]):
-                so_far = self.metric_totals.get(name, 0.0) + np.cumsum(table[:, i])
-                self.metrics.setdefault(name, []).append(so_far[inside])
-                self.metric_totals[name] = float(so_far[-1])
+        """Record costs, clicks and user-defined metrics, and call the callbacks."""
+        for name, values in block.measures(played).items():
+            so_far = self.metric_totals.get(name, 0.0) + np.cumsum(values)
+            self.metrics.setdefault(name, []).append(so_far[inside])
+            self.metric_totals[name] = float(so_far[-1])
         if not (self.heat.metrics or self.heat.callbacks):
             return
         assert self.agent is not None

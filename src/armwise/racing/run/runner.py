@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent, count
 from armwise.core.cluster import ENGINES, check_dask, dask_client, is_dask
 from armwise.core.extras import needs
@@ -15,7 +16,7 @@ from armwise.environments.environment import Environment
 from armwise.racing.results.result import Result
 from armwise.racing.results.results import Results
 from armwise.racing.run.checkpoints import Store
-from armwise.racing.run.heat import Heat, Run, Stretch, one_thread_each, play_seed
+from armwise.racing.run.heat import Heat, Player, Run, Stretch, one_thread_each, play_seed
 from armwise.racing.run.workers import side_by_side
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class RaceError(RuntimeError):
         self.results = results
 
 
-Agents = Mapping[str, Agent] | Sequence[Agent]
+Agents = Mapping[str, Agent] | Mapping[str, Ranker] | Sequence[Agent] | Sequence[Ranker]
 Metrics = Mapping[str, Callable[[Stretch], Any]]
 Keep = Literal["agents", "arms"]
 
@@ -124,9 +125,20 @@ def race(
              metrics=dict(metrics or {}), callbacks=tuple(callbacks), keep=kept)
         for label, each in worlds.items()
     ]  # fmt: skip
+    for heat in heats:
+        _check_kinds(heat)
     results = race_all(heats, seeds=seeds, workers=workers, engine=engine, checkpoint=checkpoint, progress=progress,
                        command=command)  # fmt: skip
     return results[0] if isinstance(world, Environment) else Results(results)
+
+
+def _check_kinds(heat: Heat) -> None:
+    """Rankers play worlds of lists, agents all others."""
+    lists = heat.world.n_slots is not None
+    for name, agent in heat.agents.items():
+        if isinstance(agent, Ranker) != lists:
+            needed = "a ranker (aw.SlotBySlot makes one of any agent)" if lists else "an agent: a round shows one arm"
+            raise ValueError(f"agents[{name!r}] must be {needed} on {heat.label}, got {type(agent).__name__}")
 
 
 # Columns of ``Result.curves``: a metric with such a name would hide one.
@@ -222,17 +234,17 @@ def _plan(
     return done, tasks
 
 
-def named(agents: Mapping[str, Agent] | Sequence[Agent]) -> dict[str, Agent]:
+def named(agents: Agents) -> dict[str, Player]:
     """Name the agents; a list gets the names of the classes, numbered where a class occurs twice."""
-    if isinstance(agents, (Agent, str)) or not isinstance(agents, (Mapping, Iterable)):
+    if isinstance(agents, (Agent, Ranker, str)) or not isinstance(agents, (Mapping, Iterable)):
         raise ValueError(f"agents must be a dict of name: agent, or a list of agents, got {agents!r:.80}")
-    found = dict(agents) if isinstance(agents, Mapping) else _numbered_names(agents)
+    found: dict[str, Any] = dict(agents) if isinstance(agents, Mapping) else _numbered_names(agents)
     if not found:
         raise ValueError("agents must not be empty: give a dict of name: agent, or a list of agents")
     for name, agent in found.items():
         if not isinstance(name, str) or not name:
             raise ValueError(f"agents must have names, got {name!r} for {agent!r:.80}")
-        if not isinstance(agent, Agent):
+        if not isinstance(agent, (Agent, Ranker)):
             raise ValueError(f"agents[{name!r}] must be an agent, got {type(agent).__name__} {agent!r:.80}")
     return found
 

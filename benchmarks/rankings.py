@@ -1,0 +1,273 @@
+"""Rankers beside published numbers, beside other programs, and on the clock.
+
+    python -m benchmarks.rankings kveton [--runs 20]            Kveton et al. 2015, Table 1
+    python -m benchmarks.rankings positions --peer FOLDER       beside gaudel/ranking_bandits
+    python -m benchmarks.rankings vw [--data FOLDER]            clicks per list beside VW's --ccb_explore_adf
+    python -m benchmarks.rankings time                          a list of 10 out of 1,000 items with 20 features
+    python -m benchmarks.rankings exact                         IPS of a frozen ranker's log
+
+FOLDER of ``positions`` is a clone of github.com/gaudel/ranking_bandits (MIT), whose code and parameters are read there
+and not kept here; that of ``vw`` has MovieLens's ratings.parquet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import armwise as aw
+from armwise.environments import Lists, RatedLists
+from armwise.racing.run.heat import world_seed
+from benchmarks import common
+
+TABLE = {"CascadeUCB1": {2: 1290, 4: 987, 8: 575}, "CascadeKLUCB": {2: 358, 4: 275, 8: 149}}  # as printed
+
+
+def kveton(runs: int, rounds: int) -> None:
+    """L = 16, attractions .2 of the best K and .05 of the others."""
+    for K in (2, 4, 8):
+        world = Lists(16, K, attraction=[0.2] * K + [0.05] * (16 - K))
+        for make in (aw.CascadeUCB1, aw.CascadeKLUCB):
+            found = aw.race([make(16)], world, horizon=rounds, seeds=runs).regret(make.__name__)[:, -1]
+            printed, error = TABLE[make.__name__][K], found.std(ddof=1) / np.sqrt(runs) if runs > 1 else np.nan
+            common.report(f"{make.__name__}, K = {K}, regret of {runs} runs", f"{found.mean():.0f} +- {error:.0f}",
+                          "the paper", str(printed), printed / found.mean())  # fmt: skip
+
+
+class Theirs:
+    """A player of ranking_bandits with our verbs."""
+
+    def __init__(self, player: Any) -> None:
+        self.player = player
+
+    def play(self, theta: np.ndarray, kappa: np.ndarray, T: int, seed: int) -> float:
+        import random
+
+        random.seed(seed)
+        np.random.seed(seed)
+        regret, best = 0.0, float(np.sort(theta)[::-1][: len(kappa)] @ np.sort(kappa)[::-1])
+        rng = np.random.default_rng(seed)
+        for _ in range(T):
+            arms = np.asarray(self.player.choose_next_arm()[0])
+            clicks = (rng.random(len(kappa)) < kappa * theta[arms]).astype(int)
+            self.player.update(arms, clicks)
+            regret += best - float(theta[arms] @ kappa)
+        return regret
+
+
+def positions(peer: Path, runs: int, rounds: int) -> None:
+    """One parameter set of KDD and one of Yandex: the first of each file, its 10 best arms shuffled, 5 slots."""
+    for name, kind in (("int", int), ("float", float), ("bool", bool)):
+        if name not in np.__dict__:
+            setattr(np, name, kind)  # the clone is written for NumPy of 2020
+    sys.path.insert(0, str(peer))
+    for name in ("KDD", "Yandex"):
+        first = next(iter(json.loads((peer / "data" / f"param_{name}.txt").read_text()).values()))
+        theta = np.random.default_rng(1).permutation(np.sort(np.array(first["thetas"]))[::-1][:10])
+        kappa = np.array(first["kappas"])[:5]
+        L, k, T = len(theta), len(kappa), rounds
+        world = Lists(L, k, "position-based", attraction=theta, weights=kappa)
+        for what, ours, theirs in _players(L, kappa, T):
+            mine = None if ours is None else aw.race({"it": ours()}, world, horizon=T, seeds=runs).regret("it")[:, -1]
+            try:
+                other = None if theirs is None else np.array(
+                    [Theirs(theirs()).play(theta, kappa, T, seed) for seed in range(runs)]
+                )  # fmt: skip
+            except Exception as error:
+                print(f"{what}: the clone failed with {error!r:.200}", flush=True)
+                other = None
+            ratio = None if mine is None or other is None else float(other.mean() / mine.mean())
+            common.report(f"{name} ({L} arms, {k} slots), {what}", _mean(mine), "ranking_bandits", _mean(other), ratio)
+
+
+Pair = tuple[str, Callable[[], aw.Ranker] | None, Callable[[], Any] | None]
+
+
+def _players(L: int, kappa: np.ndarray, T: int) -> list[Pair]:
+    """What each is called, ours, and theirs."""
+    from bandits_to_rank.opponents import grab, pb_mhb, pbm_pie, pbm_ts, pbm_ucb, top_rank  # type: ignore
+
+    k = len(kappa)
+    return [
+        ("PBM-UCB, kappa known", lambda: aw.PositionUCB(L, kappa=kappa),
+         lambda: pbm_ucb.PBM_UCB_semi_oracle(L, 0.0, k, kappa)),
+        ("Thompson, kappa known", lambda: aw.PositionThompson(L, kappa=kappa),
+         lambda: pbm_ts.PBM_TS_semi_oracle(L, k, kappa)),
+        ("Thompson, kappa learnt (PB-MHB)", lambda: aw.PositionThompson(L, k),
+         lambda: pb_mhb.PB_MHB(L, k, proposal_method=pb_mhb.propos_trunk_GRW(c=1000, vari_sigma=True), step=1)),
+        ("PBM-UCB, kappa learnt", lambda: aw.PositionUCB(L, k), None),
+        ("TopRank", lambda: aw.TopRank(L, T), lambda: top_rank.TOP_RANK(L, T, discount_factor=kappa)),
+        ("GRAB", None, lambda: grab.GRAB(L, k, T, gamma=k - 1)),
+        ("PBM-PIE, kappa known", None, lambda: pbm_pie.PBM_PIE_semi_oracle(L, 0.0, T, k, kappa)),
+    ]  # fmt: skip
+
+
+def _mean(values: Any) -> str:
+    if values is None:
+        return "-"
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{values.mean():.1f} +- {error:.1f}"
+
+
+GRID = [
+    f"{explore} -l {rate}"
+    for explore in ("--epsilon 0.05", "--epsilon 0.01", "--squarecb --gamma_scale 100", "--squarecb --gamma_scale 1000")
+    for rate in (0.1, 0.5)
+]
+
+
+def vw_play(block: Any, setting: str, examined_only: bool) -> tuple[float, float]:
+    """Clicks per list and seconds per list of VW, through its Python interface."""
+    from vowpalwabbit import pyvw
+
+    vw = pyvw.Workspace(f"--ccb_explore_adf {setting} --quiet --random_seed 1")
+    clicks = seconds = 0.0
+    k = len(block.weights)
+    for t in range(len(block)):
+        X = block.view("features")[t]
+        start = time.perf_counter()
+        lines = ["ccb shared |s c"]
+        lines += ["ccb action |a " + " ".join(f"{i}:{x:.5g}" for i, x in enumerate(row)) for row in X.tolist()]
+        answered = vw.predict([*lines, *(["ccb slot |p p" + str(slot) for slot in range(k)])])
+        seconds += time.perf_counter() - start
+        arms = np.array([slot[0][0] for slot in answered])
+        clicked, _ = block.click(t, arms)
+        clicks += clicked.sum()
+        depth = int(np.flatnonzero(clicked)[0]) + 1 if examined_only and clicked.any() else k
+        start = time.perf_counter()
+        labels = []
+        for slot in range(k):
+            known = f" {arms[slot]}:{-clicked[slot]:g}:{answered[slot][0][1]:.6f}" if slot < depth else ""
+            labels.append(f"ccb slot{known} |p p{slot}")
+        vw.learn([*lines, *labels])
+        seconds += time.perf_counter() - start
+    vw.finish()
+    return clicks / len(block), seconds / len(block)
+
+
+def vw(data: Path | None, rounds: int, seeds: int) -> None:
+    """VW's setting is the best of its grid on seeds 100 and 101 of each world; reported are seeds 0 to 9."""
+    worlds: dict[str, Any] = {
+        "cascade": Lists(50, 5, dim=10),
+        "several clicks": Lists(50, 5, "several clicks", dim=10),
+        "position-based": Lists(50, 5, "position-based", dim=10),
+    }
+    if data is not None:
+        [file] = list(data.rglob("ratings.parquet"))[:1]
+        worlds["MovieLens small, cascade"] = RatedLists.from_file(file)
+    ratios = []
+    for name, world in worlds.items():
+        modes = (False, True) if world.users == "cascade" else (False,)
+
+        def theirs(seed: int, setting: str, mode: bool, world: Any = world) -> tuple[float, float]:
+            return vw_play(_whole(world, rounds, seed), setting, mode)
+
+        best = max(
+            ((setting, mode) for setting in GRID for mode in modes),
+            key=lambda each: float(np.mean([theirs(seed, *each)[0] for seed in (100, 101)])),
+        )
+        d = world.width("features")
+        feedback = world.users if world.users != "position-based" else "semi-bandit"
+        other, mine, slow, fast = [], [], [], []
+        for seed in range(seeds):
+            clicks, took = theirs(seed, *best)
+            other.append(clicks)
+            slow.append(took)
+            block = _whole(world, rounds, seed)
+            ranker = aw.SlotBySlot(aw.LinUCB(d), feedback, seed=seed)
+            start = time.perf_counter()
+            played = block.play(ranker)
+            fast.append((time.perf_counter() - start) / len(block))
+            mine.append(played.clicks.sum() / len(block))
+        ratios.append(np.mean(mine) / np.mean(other))
+        gap = np.array(mine) - other
+        t = gap.mean() / (gap.std(ddof=1) / np.sqrt(len(gap)))
+        common.report(f"{name}: clicks per list, {rounds} lists, {seeds} seeds", f"{np.mean(mine):.4f}",
+                      "VW " + best[0] + (", examined slots" if best[1] else ""), f"{np.mean(other):.4f}",
+                      float(ratios[-1]), f"paired t = {t:.1f}")  # fmt: skip
+        common.report(f"{name}: time per list, 50 items", common.duration(float(np.median(fast))), "VW, text",
+                      common.duration(float(np.median(slow))), float(np.median(slow) / np.median(fast)))  # fmt: skip
+    print(f"clicks, geometric mean over the worlds: {np.exp(np.mean(np.log(ratios))):.3f}")
+
+
+def _whole(world: Any, rounds: int, seed: int) -> Any:
+    """All rounds of a seed as one block."""
+    parts: list[Any] = list(world.blocks(rounds, world_seed(seed)))
+    first = parts[0]
+    views = {"features": np.concatenate([part.view("features") for part in parts])}
+    columns = [np.concatenate([getattr(p, n) for p in parts]) for n in ("attraction", "attracted", "luck")]
+    return aw.environments.ListBlock(views, *columns, first.users, first.weights)
+
+
+def clock() -> None:
+    """1,000 items with 20 features, k = 10: the median of 300 lists, after 200 were learnt."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (1000, 20)) / 4
+    for name, ranker in {
+        "SlotBySlot(LinUCB)": aw.SlotBySlot(aw.LinUCB(20), seed=1),
+        "SlotBySlot(SquareCB)": aw.SlotBySlot(aw.SquareCB(20), seed=1),
+        "CascadeLinUCB": aw.CascadeLinUCB(20, seed=1),
+        "C2UCB": aw.C2UCB(20, seed=1),
+        "C2UCB, diverse": aw.C2UCB(20, diversity=0.1, seed=1),
+    }.items():
+        times = []
+        for t in range(500):
+            start = time.perf_counter()
+            ranking = ranker.rank(X, 10)
+            times.append(time.perf_counter() - start)
+            if t < 200:
+                ranker.learn(X, ranking, (rng.random(10) < 0.2).astype(float))
+        taken = float(np.median(times[200:]))
+        common.report(f"{name}: 10 of 1,000 items, 20 features", common.duration(taken), "limit", "1 ms", 1e-3 / taken)
+
+
+def exact(logs: int = 400, rounds: int = 200) -> None:
+    """A frozen SlotBySlot(SquareCB) logs; IPS of a fixed order, over many logs, beside that order's true value."""
+    world = Lists(6, 2, "position-based", attraction=[0.5, 0.4, 0.3, 0.2, 0.1, 0.1], weights=[1.0, 0.5])
+    X = np.eye(6)
+    ranker = aw.SlotBySlot(aw.SquareCB(6, gamma=20.0), seed=1)
+    block = next(world.blocks(100, seed=1))
+    for t in range(100):
+        ranking = ranker.rank(X, 2)
+        ranker.learn(X, ranking, block.click(t, np.array(ranking.arms))[0])
+    wanted, values = (2, 0), []
+    truth = float(block.values(np.array([wanted]))[0])
+    for log in range(logs):
+        block = next(world.blocks(rounds, seed=10 + log))
+        total = 0.0
+        for t in range(rounds):
+            ranking = ranker.rank(X, 2)
+            if ranking.arms == wanted:
+                assert ranking.probability is not None
+                total += block.click(t, np.array(wanted))[1] / ranking.probability
+        values.append(total / rounds)
+    error = np.std(values, ddof=1) / np.sqrt(logs)
+    z = (np.mean(values) - truth) / error
+    common.report(f"IPS of a fixed order from {logs} logs", f"{np.mean(values):.4f} +- {error:.4f}", "truth",
+                  f"{truth:.4f}", None, f"z = {z:.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    arguments = common.parser(__doc__, data="ratings.parquet of MovieLens")
+    arguments.add_argument("part", choices=["kveton", "positions", "vw", "time", "exact"])
+    arguments.add_argument("--peer", type=Path, help="a clone of gaudel/ranking_bandits")
+    arguments.add_argument("--runs", type=int, default=0, help="runs of each agent")
+    arguments.add_argument("--rounds", type=int, default=0)
+    given: argparse.Namespace = arguments.parse_args()
+    if given.part == "kveton":
+        kveton(given.runs or 20, given.rounds or 100_000)
+    elif given.part == "positions":
+        positions(given.peer, given.runs or 5, given.rounds or 100_000)
+    elif given.part == "vw":
+        vw(given.data, given.rounds or 1000, given.runs or 10)
+    elif given.part == "time":
+        clock()
+    else:
+        exact()
