@@ -42,7 +42,7 @@ def test_eight_agents_look_different_without_colour():
     assert len(looks) == len(set(pictures._MARKERS)) == len(pictures.COLOURS) == 8
 
 
-@pytest.mark.parametrize("kind", [kind for kind in pictures.KINDS if kind not in ("cost", "stopping")])
+@pytest.mark.parametrize("kind", [kind for kind in pictures.KINDS if kind not in ("cost", "stopping", "clicks")])
 def test_every_picture_shows_every_agent(results, kind, tmp_path):
     figure = results[0].plot(tmp_path / f"{kind}.png", kind=kind)
     assert (tmp_path / f"{kind}.png").stat().st_size > 5000
