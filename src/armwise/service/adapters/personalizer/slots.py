@@ -1,22 +1,19 @@
 """Personalizer's multi-slot rank: several slots, an action of its own for each.
 
-Every slot is a decision by itself, made in the order of the slots from the actions still free, so that its
-probabilities are exact given what the slots before it show. All are journaled together or not at all. The decision of
-slot k of event e has the id e, ``0x1F``, k: no event of a client can have it.
+Slots are drawn as those of a ranking are: see ``armwise.service.engine.slots``.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 
 from armwise.core.extras import needs
-from armwise.features.encoding.arms import ArmColumns, check_id, read_arm
+from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.features.encoding.tokens import InvalidInput, part, read_json
 from armwise.service.adapters.personalizer.rank import (
     Actions,
@@ -30,15 +27,13 @@ from armwise.service.adapters.personalizer.rank import (
 )
 from armwise.service.adapters.personalizer.schemas import MultiSlotAnswer, MultiSlotReward
 from armwise.service.engine.draw import answer
-from armwise.service.journal.events import Activation, Decision, Reward, Row, decided
+from armwise.service.engine.slots import MARK, MAX_SLOTS, SlotsRequest, prepare_slots
+from armwise.service.journal.events import Activation, Reward, decided
 from armwise.service.journal.journal import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.schemas import Name, said
-
-MAX_SLOTS = 50
-_MARK = "\x1f"
 
 
 class Slot(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,7 +86,7 @@ async def rank(call: Call) -> Response:
     answers = [answer(each) for each in written]
     names = decided(written[0].row).slots
     slots = [{"id": name, "rewardActionId": it.arm} for name, it in zip(names, answers)]
-    return reply({"slots": slots, "eventId": answers[0].id.partition(_MARK)[0]}, 201)
+    return reply({"slots": slots, "eventId": answers[0].id.partition(MARK)[0]}, 201)
 
 
 def read(body: bytes) -> SlotCall:
@@ -114,53 +109,21 @@ def read(body: bytes) -> SlotCall:
 def draw(call: Call, asked: SlotCall) -> list[Write]:
     """The decisions of all slots, in their order, each between the actions still free; not yet durable."""
     sent, ids = asked.sent, asked.arms.ids
-    named = isinstance(sent.eventId, str)
-    event = sent.eventId if isinstance(sent.eventId, str) else ""
-    event = event if named else call.engine.new_id(request=retry_key(call, "multislot 0"))
-    writes: list[Write] = []
+    n = len(ids)
 
-    def made(k: int) -> Write:
-        slot, free = sent.slots[k], np.ones(len(ids), np.bool_)
-        for before in writes[:k]:
-            shown = decision_of(before)
-            free[ids.index(read_arm(bytes(shown.arms[shown.arm])).id)] = False
-        offer = choosable(asked.allowed[k:], free)
-        baseline = ids.index(slot.baselineAction)
-        order = sorted(range(len(ids)), key=lambda i: i != baseline)  # the baseline stands first
-        write = call.engine.prepare(
-            call.application, asked.contexts[k], asked.arms.picked(order), id=event, slot=f"{_MARK}{k}",
-            excluded=[ids[i] for i in order if not offer[i]], deferred=sent.deferActivation is True,
-            request=retry_key(call, f"multislot {k}"), by=call.key.name,
-        )  # fmt: skip
-        decision = decision_of(write)
-        decision.asked, write.fresh = asked.digest, not named
-        if k == 0:
-            decision.slots = [each.id for each in sent.slots]
-        if write.again is not None:
-            write.again = functools.partial(again, k)
-        return write
+    def free(shown: list[int]) -> np.ndarray:
+        left = np.ones(n, np.bool_)
+        left[shown] = False
+        return choosable(asked.allowed[len(shown) :], left)
 
-    def again(k: int, strange: Sequence[Row]) -> tuple[Decision, Any, Any, Any]:
-        """Slot k, once those before it were drawn again: what they show now is no longer free."""
-        call.engine.model(call.application).count_foreign_decisions(strange)
-        write = made(k)
-        if write.refusal is not None:
-            raise write.refusal
-        return decision_of(write), write.stack, write.seen, write.held
-
-    for k in range(len(sent.slots)):
-        writes.append(made(k))
-    return writes
-
-
-def decision_of(write: Write) -> Decision:
-    """The decision that a write asks to append.
-
-    >>> decision_of(Write("shop", "e1", Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0))).rule
-    'earliest'
-    """
-    assert isinstance(write.event, Decision)
-    return write.event
+    request = SlotsRequest(
+        asked.contexts, [slot.id for slot in sent.slots], asked.arms, free, asked.digest,
+        first=lambda k: ids.index(sent.slots[k].baselineAction),
+        id=sent.eventId if isinstance(sent.eventId, str) else None, deferred=sent.deferActivation is True,
+    )  # fmt: skip
+    return prepare_slots(
+        call.engine, call.application, request, lambda k: retry_key(call, f"multislot {k}"), call.key.name
+    )
 
 
 def read_slots(slots: Sequence[Slot], ids: Sequence[str]) -> np.ndarray:
@@ -224,7 +187,7 @@ async def reward(call: Call) -> Response:
         if each["slotId"] not in names:
             raise InvalidInput(f"event {event} has no slot {str(each['slotId'])[:40]!r}")
         value = model.check_reward(read_reward(each["value"]))
-        id = f"{event}{_MARK}{names.index(each['slotId'])}"
+        id = f"{event}{MARK}{names.index(each['slotId'])}"
         key = retry_key(call, f"reward {i} for slots of {event}")
         writes.append(Write(call.application, id, Reward(value), key))
     await call.submit(writes)
@@ -236,13 +199,13 @@ async def activate(call: Call) -> Response:
     event = call.params[0]
     app, n = call.application, len(await slots_of(call, event))
     keys = [retry_key(call, f"activate slot {k} of {event}") for k in range(n)]
-    await call.submit([Write(app, f"{event}{_MARK}{k}", Activation(), key) for k, key in enumerate(keys)])
+    await call.submit([Write(app, f"{event}{MARK}{k}", Activation(), key) for k, key in enumerate(keys)])
     return Response(204)
 
 
 async def slots_of(call: Call, event: str) -> list[str]:
     """The names of an event's slots, or Unknown."""
-    id = f"{check_id('the event id', event)}{_MARK}0"
+    id = f"{check_id('the event id', event)}{MARK}0"
     return (await in_thread(call.engine.find, call.application, id, deleted=True))[1].slots
 
 

@@ -1,0 +1,111 @@
+"""Several slots in one answer: each is a decision of its own between the arms that the slots before it leave.
+
+So each slot's probability is exact given what the slots before it show, and the journal, its replay, exports, versions,
+retention and erasure know of nothing but decisions. All are journaled together or not at all. The decision of slot k of
+event e has the id e, ``0x1F``, k: no event of a client can have it; the first one has the names of all slots.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.features.encoding.arms import ArmColumns, read_arm
+from armwise.features.encoding.tokens import PackedTokens
+from armwise.service.journal.events import Decision, Row
+from armwise.service.journal.journal import Write
+
+MARK = "\x1f"
+MAX_SLOTS = 50
+
+
+class SlotsRequest(NamedTuple):
+    """What is asked for: a context and a name per slot, the arms of all, and what a slot may show.
+
+    ``free(shown)`` says which arms the next slot may show, below those shown so far; ``first(k)`` is the arm that
+    stands first for slot k, which an apprentice shows (None: the first that is free). ``digest`` is that of the
+    request: a retry has the same.
+    """
+
+    contexts: Sequence[bytes]
+    names: Sequence[str]
+    arms: ArmColumns
+    free: Callable[[list[int]], NDArray[np.bool_]]
+    digest: str
+    tokens: Sequence[PackedTokens | None] = ()
+    first: Callable[[int], int | None] = lambda k: None
+    id: str | None = None
+    deferred: bool = False
+
+
+def slot_id(event: str, k: int) -> str:
+    """The id of the decision of slot k.
+
+    >>> slot_id("e1", 2)
+    'e1\\x1f2'
+    """
+    return f"{event}{MARK}{k}"
+
+
+def prepare_slots(
+    engine: Any, app: str, asked: SlotsRequest, retry: Callable[[int], str] = lambda k: "", by: str = ""
+) -> list[Write]:
+    """The decisions of all slots, in their order; not yet durable. ``retry`` gives the idempotency key of each."""
+    ids, named = asked.arms.ids, asked.id is not None
+    event = asked.id if asked.id is not None else engine.new_id(request=retry(0))
+    place = {id: i for i, id in enumerate(ids)}
+    writes: list[Write] = []
+
+    def made(k: int) -> Write:
+        shown = [place[arm_of(decision_of(before))] for before in writes[:k]]
+        free, baseline = asked.free(shown), asked.first(k)
+        order = sorted(range(len(ids)), key=lambda i: i != baseline)  # the baseline stands first
+        write: Write = engine.prepare(
+            app, asked.contexts[k], asked.arms if baseline is None else asked.arms.picked(order), id=event,
+            slot=f"{MARK}{k}", excluded=[ids[i] for i in order if not free[i]], deferred=asked.deferred,
+            request=retry(k), by=by, tokens=asked.tokens[k] if asked.tokens else None,
+        )  # fmt: skip
+        decision = decision_of(write)
+        decision.asked, write.fresh = asked.digest, not named
+        if k == 0:
+            decision.slots = list(asked.names)
+        if write.again is not None:
+            write.again = functools.partial(again, k)
+        return write
+
+    def again(k: int, strange: Sequence[Row]) -> tuple[Decision, Any, Any, Any]:
+        """Slot k, once those before it were drawn again: what they show now is no longer free."""
+        engine.model(app).count_foreign_decisions(strange)
+        write = made(k)
+        if write.refusal is not None:
+            raise write.refusal
+        return decision_of(write), write.stack, write.seen, write.held
+
+    for k in range(len(asked.contexts)):
+        writes.append(made(k))
+    return writes
+
+
+def decision_of(write: Write) -> Decision:
+    """The decision that a write asks to append.
+
+    >>> import msgspec
+    >>> decision_of(Write("shop", "e1", Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0))).rule
+    'earliest'
+    """
+    assert isinstance(write.event, Decision)
+    return write.event
+
+
+def arm_of(decision: Decision) -> str:
+    """The arm that a decision shows.
+
+    >>> import msgspec
+    >>> arm_of(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+    'a'
+    """
+    return read_arm(bytes(decision.arms[decision.arm])).id
