@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,7 +40,8 @@ def evaluate_slates(
 ) -> Evaluation:
     """What another ranking policy would have earned, summed over the slots.
 
-    ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); an
+    ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); a list
+    of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand above it); an
     (n, L, K) array of its probabilities given the logged arms above; or (n, L), those of the logged arms alone.
     ``marginals`` (n, L): the target's for each slot on its own, where slots are not filled independently.
 
@@ -66,7 +67,7 @@ def evaluate_slates(
     names = _names(estimators, log, target)
     scorer = _Scorer(log, target, count("folds", folds, least=2), seed)
     result = evaluation({name: scorer.scored(name) for name in names}, target.name, level, rewards=log.totals,
-                        per="ranking", about=target.about(names))  # fmt: skip
+                        per="ranking", about=[*log.remarks, *target.about(names)])  # fmt: skip
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
@@ -81,6 +82,8 @@ class _Target:
         self.table: Floats | None = None
         if callable(policy):
             self.table = _asked(log, policy)
+        elif isinstance(policy, (list, tuple)) and all(isinstance(arm, (str, int, np.integer)) for arm in policy):
+            self.name, self.table = "a fixed order", _ordered(log, policy)
         else:
             try:
                 array = np.asarray(policy, np.float64)
@@ -149,6 +152,29 @@ def _asked(log: SlateLog, policy: Any) -> Floats:
                 raise ValueError(f"policy, row {i}, slot {slot}: it answered shape {np.shape(answer)}, expected an arm "
                                  f"or {log.n_arms} probabilities")  # fmt: skip
     return _on_offer(log, table)
+
+
+def _ordered(log: SlateLog, order: Sequence[Any]) -> Floats:
+    """Every slot's choice under a fixed order of arms."""
+    places = [log.arm(arm) for arm in order]
+    if None in places or len(set(places)) < len(places):
+        raise ValueError(f"policy, as an order, must name different arms of the log, got {list(order)!r:.80}")
+    n, L = log.actions.shape
+    rank = np.full(log.n_arms, len(places))
+    rank[np.array(places, np.int64)] = np.arange(len(places))
+    table = np.zeros((n, L, log.n_arms))
+    for slot in range(L):
+        free = np.ones((n, log.n_arms), np.bool_) if log.offered is None else log.offered[:, slot].copy()
+        for above in range(slot):
+            there = np.flatnonzero(log.present[:, above])
+            free[there, log.actions[there, above]] = False
+        left = np.where(free, rank, len(places))
+        chosen = left.argmin(axis=1)
+        short = log.present[:, slot] & (left[np.arange(n), chosen] == len(places))
+        if short.any():
+            raise ValueError(f"policy, as an order, has no arm left for row {int(short.argmax())}, slot {slot}")
+        table[np.arange(n), slot, chosen] = 1.0
+    return table
 
 
 def _on_offer(log: SlateLog, table: Floats) -> Floats:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from armwise.offline.logs import service_log
+from armwise.offline.logs.cohorts import WHOLE, Cohort, cohort
 from armwise.offline.logs.dsjson import _is_number, flatten
 from armwise.offline.logs.rows import LogError, WeakLogWarning
 
@@ -33,13 +34,14 @@ class _Ranking:
         self.slots: list[tuple[int, float, float, list[int]]] = []
 
 
-def read(path: Any, *, features: bool = True, skip: bool = False) -> dict[str, Any]:
+def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float | None = None) -> dict[str, Any]:
     """The rankings of a file, as ``SlateLog`` takes them; ``skip`` leaves out lines that are no ranking.
 
-    Decisions of a single arm, which a service's log has beside them, are left out and counted in a warning.
+    Decisions of a single arm, which a service's log has beside them, are left out and counted in a warning. Lists of
+    the service are taken by age, as its decisions are (see ``cohorts``), with what each slot earned in ``horizon``.
     """
-    rankings, problems, single = [], [], 0
-    for number, ranking in _rankings(Path(path)):
+    rankings, problems, single, remarks = [], [], 0, list[str]()
+    for number, ranking in _rankings(Path(path), horizon, remarks):
         if isinstance(ranking, _Ranking):
             rankings.append(ranking)
         elif ranking is _SINGLE:
@@ -54,7 +56,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False) -> dict[str, A
     if single:
         warnings.warn(WeakLogWarning(f"{single:,} of {single + len(rankings):,} decisions are of single arms, and left "
                                      "out (armwise.offline.Log.from_dsjson reads them)"), stacklevel=3)  # fmt: skip
-    return _arrays(rankings, features)
+    return _arrays(rankings, features) | {"remarks": remarks}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -72,21 +74,44 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
                     yield number, f"not JSON: {error}"
 
 
-def _rankings(path: Path) -> Iterator[tuple[int, _Ranking | str]]:
+def _rankings(path: Path, horizon: float | None, remarks: list[str]) -> Iterator[tuple[int, _Ranking | str]]:
     """(line number, ranking, or what is wrong with it); the service's slots are gathered by event, in their order."""
     events: dict[str, list[dict[str, Any]]] = {}
     first: dict[str, int] = {}
     for number, line in _lines(path):
-        if isinstance(line, dict) and line.get("_skipLearn") is True:
-            continue
-        if isinstance(line, dict) and service_log.is_log(line):
-            event = str(line.get("id", number)).partition(_MARK)[0]
-            events.setdefault(event, []).append(line)
+        slot = _slot_event(line, number)
+        if slot is not None:
+            event = slot["EventId"].partition(_MARK)[0]
+            events.setdefault(event, []).append(slot)
             first.setdefault(event, number)
-        else:
+        elif not (isinstance(line, dict) and line.get("_skipLearn") is True):
             yield number, _from_vw(line)
-    for event, lines in events.items():
-        yield first[event], _from_service(lines)
+    chosen = _by_age(events, horizon)
+    if chosen is None:
+        if horizon is not None and events:
+            raise ValueError("horizon is for logs of armwise 0.2 and later, which say how old each decision is")
+        yield from ((first[event], _from_service(lines)) for event, lines in events.items())
+        return
+    if chosen.left_out or chosen.horizon < WHOLE:
+        remarks.append(str(chosen).replace("decisions", "lists"))
+    for (event, lines), kept in zip(events.items(), chosen.rows):
+        if kept:
+            yield first[event], _from_service(lines, chosen.horizon)
+
+
+def _by_age(events: dict[str, list[dict[str, Any]]], horizon: float | None) -> Cohort | None:
+    """Which lists are judged; None where their lines do not say how old they are, or not all were shown."""
+    table = []
+    for lines in events.values():
+        records = [service_log.record(event) if "status" in event else None for event in lines]
+        slots = [each for each in records if each is not None]
+        if len(slots) < len(lines):
+            return None
+        table.append((slots[0].age, slots[0].window, all(s.known for s in slots), all(s.promised for s in slots)))
+    if not table:
+        return None
+    ages, windows, known, promised = zip(*table)
+    return cohort(ages, windows, known, promised, horizon)
 
 
 def _from_vw(line: Any) -> _Ranking | str:
@@ -145,18 +170,45 @@ def _slot(
     return action, float(probability), 0.0 - float(cost), sorted({*offered, action})
 
 
-def _from_service(lines: list[dict[str, Any]]) -> _Ranking | str:
-    lines = sorted(lines, key=lambda line: int(str(line.get("id", "")).partition(_MARK)[2] or 0))
-    if any(line["reward"] is None for line in lines):
+def _slot_event(line: Any, number: int) -> dict[str, Any] | None:
+    """A slot of the service's log, in either of its formats, as an event; None of any other line."""
+    if not isinstance(line, dict):
+        return None
+    if service_log.is_log(line):
+        return service_log.as_event(line) | {"EventId": str(line.get("id", number))}
+    event = line.get("EventId")
+    return line if isinstance(event, str) and _MARK in event and "_labelIndex" in line else None
+
+
+def _from_service(events: list[dict[str, Any]], horizon: float | None = None) -> _Ranking | str:
+    """The slots of one list; with a horizon, with what each earned within it."""
+    events = sorted(events, key=lambda event: int(event["EventId"].partition(_MARK)[2] or 0))
+    records = [None if horizon is None else service_log.record(event) for event in events]
+    earned = [
+        found.worth(horizon) if found is not None and horizon is not None
+        else None if event["_label_cost"] is None or event.get("_skipLearn") is True else 0.0 - event["_label_cost"]
+        for event, found in zip(events, records)
+    ]  # fmt: skip
+    settled = [float(reward) for reward in earned if reward is not None]
+    if len(settled) < len(events):
         return "a slot's reward is not settled yet"
-    arms = [[arm if isinstance(arm, str) else arm.get("id", "") for arm in line["arms"]] for line in lines]
-    names = list(dict.fromkeys(name for some in arms for name in some))
-    ranking = _Ranking(lines[0]["context"], names)
-    for line, some in zip(lines, arms, strict=True):
-        offered = [names.index(name) for name in some[: line.get("offered")]]
-        shown = names.index(some[line["index"]])
-        ranking.slots.append((shown, float(line["probability"]), float(line["reward"]), offered))
+    tags = [[action["_tag"] for action in event["c"]["_multi"]] for event in events]
+    names = list(dict.fromkeys(name for some in tags for name in some))
+    context = events[0]["c"].get("context", events[0]["c"].get("shared", {}))
+    ranking = _Ranking(_without_slot(context), names)
+    for event, some, reward in zip(events, tags, settled, strict=True):
+        offered, shown = [names.index(name) for name in some], names.index(some[event["_labelIndex"]])
+        ranking.slots.append((shown, float(event["_label_probability"]), reward, offered))
     return ranking
+
+
+def _without_slot(context: Any) -> Any:
+    """The context of the list: a slot's decision has its position beside it."""
+    parts = context if isinstance(context, list) else list(context.values()) if set(context) == {"0", "1"} else []
+    whole = [part for part in parts if not (isinstance(part, dict) and set(part) == {"slot"})]
+    if not parts or len(whole) == len(parts):
+        return context
+    return whole[0] if len(whole) == 1 else whole
 
 
 def _arrays(rankings: list[_Ranking], features: bool) -> dict[str, Any]:

@@ -31,10 +31,12 @@ class SlateLog:
     def __init__(
         self, contexts: Any = None, actions: Any = None, rewards: Any = None, probabilities: Any = None, *,
         n_arms: int | None = None, marginals: Any = None, offered: Any = None, arm_names: Sequence[Any] | None = None,
+        remarks: Sequence[str] = (),
     ) -> None:  # fmt: skip
         for name, values in (("actions", actions), ("rewards", rewards), ("probabilities", probabilities)):
             if values is None:
                 raise LogError([f"{name} must be given, one for each slot of each row"])
+        self.remarks = list(remarks)  # what a reader has to know of where the rows come from
         self.actions, self.arm_names = _numbered(actions, n_arms, arm_names)
         known = int(self.actions.max(initial=0)) + 1 if self.arm_names is None else len(self.arm_names)
         self.n_arms = count("n_arms", known if n_arms is None else n_arms)

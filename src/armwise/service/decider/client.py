@@ -12,15 +12,26 @@ import urllib.parse
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, read_arm
-from armwise.offline.logs.log import Log
+from armwise.features.encoding.from_python import read_context
 from armwise.service.decider.asynchronous import AsyncVerbs
 from armwise.service.decider.chaos import Chaos
-from armwise.service.decider.decided import Decided, Explanation, Receipt, UnknownDecision
-from armwise.service.decider.parsing import read_cost, read_decision, read_log, read_pairs, read_requests, read_reward
+from armwise.service.decider.decided import Decided, Explanation, ListRewards, Ranked, Receipt, UnknownDecision
+from armwise.service.decider.parsing import (
+    read_cost,
+    read_decision,
+    read_list_id,
+    read_log,
+    read_pairs,
+    read_rankings,
+    read_requests,
+    read_reward,
+)
+from armwise.service.engine.ranking import DEFAULT_SLOTS, read_list_rewards
+from armwise.service.engine.slots import slot_id
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards in one request
@@ -148,9 +159,53 @@ class Client(AsyncVerbs):
                 found.append(Decided(answer["id"], answer["arm"], answer["probability"], chances, context, arms))
         return found
 
+    def rank(
+        self, context: Any = None, arms: Iterable[Any] = (), k: int = DEFAULT_SLOTS, *, id: str | None = None,
+        pinned: Mapping[int, str] | None = None, at_most: Mapping[str, int] | None = None,
+    ) -> Ranked:  # fmt: skip
+        """As ``Decider.rank``; no ``fallback`` answers it.
+
+        >>> Client("http://127.0.0.1:1", retries=0).rank({"hour": 9}, ["a"], k=1)
+        Traceback (most recent call last):
+        ...
+        armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
+        """
+        return self.rank_many([{"context": context, "arms": arms, "k": k, "id": id, "pinned": pinned,
+                                "at_most": at_most}])[0]  # fmt: skip
+
+    def rank_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Ranked]:
+        """As ``Decider.rank_many``, but each list is a request and a commit of its own.
+
+        >>> Client("http://127.0.0.1:1").rank_many([])
+        []
+        """
+        found = []
+        for asked, request in zip(read_rankings(requests), requests):
+            context, _ = read_context(request.get("context"))
+            more = {name: request[name] for name in ("pinned", "at_most") if request.get(name) is not None}
+            # An id of our own making, so that a retry finds the list it made.
+            sent = {"id": asked.id or uuid.uuid4().hex, "k": len(asked.names)} | more
+            body = b'%b,"context":%b,"arms":[%b]}' % (
+                json.dumps(sent).encode()[:-1], context, b",".join(map(bytes, asked.arms.raws)),
+            )  # fmt: skip
+            answer = json.loads(self._send("POST", "/v1/rankings", body))
+            slots = [
+                Decided(slot_id(answer["id"], slot), each["arm"], each["probability"],
+                        {each["arm"]: each["probability"]}, seen, asked.arms)
+                for slot, (each, seen) in enumerate(zip(answer["slots"], asked.contexts))
+            ]  # fmt: skip
+            found.append(Ranked(answer["id"], tuple(slots)))
+        return found
+
+    @overload
     def reward(
         self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
-    ) -> Receipt:
+    ) -> Receipt: ...
+    @overload
+    def reward(
+        self, id: str | Ranked, value: ListRewards, cost: None = None, *, final: bool = False
+    ) -> list[Receipt]: ...
+    def reward(self, id: Any, value: Any, cost: Any = None, *, final: bool = False) -> Receipt | list[Receipt]:
         """As ``Decider.reward``.
 
         >>> Client("http://127.0.0.1:1", retries=0).reward("e1", 1.0)
@@ -158,6 +213,8 @@ class Client(AsyncVerbs):
         ...
         armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
+        if isinstance(value, (Mapping, list, tuple)) or isinstance(id, Ranked):
+            return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         if name in self._fell_back:
             return Receipt(name, "fallback")
@@ -165,6 +222,16 @@ class Client(AsyncVerbs):
         more = ({} if cost is None else {"cost": read_cost(cost)}) | ({"final": True} if final else {})
         body = json.dumps({"value": number} | more).encode()
         return _receipt(json.loads(self._keyed(path, body)))
+
+    def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
+        name = read_list_id(id, cost)
+        if isinstance(id, Ranked):
+            given = dict(read_list_rewards(id.arms, given))
+        by_slot = isinstance(given, Mapping) and given and all(type(key) is int for key in given)
+        sent = {"slots" if by_slot else "rewards": {str(k): v for k, v in given.items()} if by_slot else given}
+        path = f"/v1/rankings/{urllib.parse.quote(name, safe='')}/rewards"
+        body = json.dumps(sent | ({"final": True} if final else {})).encode()
+        return [_receipt(each) for each in json.loads(self._keyed(path, body))["rewards"]]
 
     def reward_many(self, rewards: Iterable[tuple[Any, ...]], *, final: bool = False) -> list[Receipt]:
         """As ``Decider.reward_many``: up to 1,000 rewards are one request and one commit.
@@ -245,7 +312,7 @@ class Client(AsyncVerbs):
             size += len(row) + 1
         return learnt
 
-    def log(self, horizon: float | None = None) -> Log:
+    def log(self, horizon: float | None = None) -> Any:
         """As ``Decider.log``; the key must be allowed to read.
 
         >>> Client("http://127.0.0.1:1", retries=0).log()

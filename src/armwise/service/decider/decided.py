@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -50,6 +51,60 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     def __repr__(self) -> str:
         marked = ", fallback=True" if self.fallback else ""
         return f"Decided(id={self.id!r}, arm={self.arm!r}, probability={self.probability!r}{marked})"
+
+
+class Ranked(msgspec.Struct, frozen=True, gc=False):
+    """A list: the decision of each slot from the top, and the one id that its rewards are given by.
+
+    >>> slots = (Decided("e1", "red", 0.5, {"red": 0.5}), Decided("e1", "green", 0.8, {"green": 0.8}))
+    >>> ranked = Ranked("e1", slots)
+    >>> ranked.arms, ranked.probability
+    (['red', 'green'], 0.4)
+    """
+
+    id: str
+    slots: tuple[Decided, ...]
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms to show, from the top.
+
+        >>> Ranked("e1", (Decided("e1", "red", 1.0, {"red": 1.0}),)).arms
+        ['red']
+        """
+        return [slot.arm for slot in self.slots]
+
+    @property
+    def probabilities(self) -> list[float]:
+        """The probability of each slot's arm given the arms above it.
+
+        >>> Ranked("e1", (Decided("e1", "red", 0.5, {"red": 0.5}),)).probabilities
+        [0.5]
+        """
+        return [slot.probability for slot in self.slots]
+
+    @property
+    def probability(self) -> float:
+        """The probability of the whole list.
+
+        >>> Ranked("e1", (Decided("e1", "red", 0.5, {"red": 0.5}),)).probability
+        0.5
+        """
+        return math.prod(self.probabilities)
+
+    def __getitem__(self, slot: int) -> Decided:
+        """The decision of a slot, which ``explain`` takes."""
+        return self.slots[slot]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def __repr__(self) -> str:
+        return f"Ranked(id={self.id!r}, arms={self.arms!r}, probability={self.probability:.4g})"
+
+
+# Rewards of a list: by arm, by slot, or one per slot, None where nothing is said.
+ListRewards = Mapping[str, float] | Mapping[int, float] | Sequence[float | None]
 
 
 class UnknownDecision(KeyError):

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import msgspec
 
@@ -18,16 +18,26 @@ from armwise.export.evaluators import write
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.cohorts import duration
-from armwise.offline.logs.log import Log
 from armwise.service.decider.asynchronous import AsyncVerbs
-from armwise.service.decider.decided import Decided, Explanation, Receipt, UnknownDecision
+from armwise.service.decider.decided import Decided, Explanation, ListRewards, Ranked, Receipt, UnknownDecision
 from armwise.service.decider.describe import described, held_in_memory
 from armwise.service.decider.folder import Folder
 from armwise.service.decider.home import APP, Home
 from armwise.service.decider.memory import Memory
-from armwise.service.decider.parsing import read_decision, read_id, read_log, read_pairs, read_requests, read_reward
+from armwise.service.decider.parsing import (
+    read_decision,
+    read_id,
+    read_list_id,
+    read_log,
+    read_pairs,
+    read_rankings,
+    read_requests,
+    read_reward,
+)
 from armwise.service.decider.transformed import read_encoder
+from armwise.service.engine.ranking import DEFAULT_SLOTS, read_list_rewards
 from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.slots import slot_id
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import CLOSE, DEFAULT_AGENT, Creation, Settings
 from armwise.service.model.dims import AUTOMATIC
@@ -166,6 +176,39 @@ class Decider(AsyncVerbs):
         except Conflict as error:
             raise ValueError(str(error)) from None
 
+    def rank(
+        self, context: Any = None, arms: Iterable[Any] = (), k: int = DEFAULT_SLOTS, *, id: str | None = None,
+        pinned: Mapping[int, str] | None = None, at_most: Mapping[str, int] | None = None,
+    ) -> Ranked:  # fmt: skip
+        """Fill k slots from the top, each with an arm that no slot above it shows; one id for the list.
+
+        Each slot is a decision between the arms left, which sees its position too, so that its probability given the
+        slots above is exact. ``pinned`` is {slot: arm} of slots that are not to be chosen; ``at_most`` {feature: n}: no
+        more than n arms with one value of that feature. Rewards come by arm or by slot (see ``reward``); a slot without
+        one earns the default when the window closes: silence is no click.
+
+        >>> shop = Decider(seed=1)
+        >>> ranked = shop.rank({"device": "phone"}, arms=["red", "green", "blue"], k=2, pinned={0: "blue"})
+        >>> ranked.arms[0], len(ranked), [receipt.status for receipt in shop.reward(ranked, {"blue": 1})]
+        ('blue', 2, ['taken'])
+        """
+        return self.rank_many([{"context": context, "arms": arms, "k": k, "id": id, "pinned": pinned,
+                                "at_most": at_most}])[0]  # fmt: skip
+
+    def rank_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Ranked]:
+        """A batch of lists, each a dictionary with what ``rank`` takes, by name; one commit.
+
+        >>> [ranked.arms for ranked in Decider().rank_many([{"arms": ["a"], "k": 1}, {"arms": ["b"], "k": 1}])]
+        [['a'], ['b']]
+        """
+        if not self._warned:
+            self._warn()
+        asked = read_rankings(requests, self._encoded)
+        try:
+            return self._home.rank(asked) if asked else []
+        except Conflict as error:
+            raise ValueError(str(error)) from None
+
     def _warn(self) -> None:
         """Say once that an agent will learn nothing for long."""
         self._warned = True
@@ -178,10 +221,19 @@ class Decider(AsyncVerbs):
                 stacklevel=3,
             )
 
+    @overload
     def reward(
         self, id: str | Decided, value: float, cost: float | Sequence[float] | None = None, *, final: bool = False
-    ) -> Receipt:
+    ) -> Receipt: ...
+    @overload
+    def reward(
+        self, id: str | Ranked, value: ListRewards, cost: None = None, *, final: bool = False
+    ) -> list[Receipt]: ...
+    def reward(self, id: Any, value: Any, cost: Any = None, *, final: bool = False) -> Receipt | list[Receipt]:
         """Give a decision its reward, now or days later; ``UnknownDecision`` if there is none with this id.
+
+        A list takes {arm: value}, {slot: value} (slots are whole numbers from 0), or a value per slot, None where
+        nothing is said; as often as there is news, a receipt for each.
 
         ``cost`` is what it cost, one number per resource: kept in the log, and counted by an agent with a budget.
         ``final`` says that no other reward of this decision will come: it is closed, and learnt now.
@@ -191,12 +243,22 @@ class Decider(AsyncVerbs):
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
+        if isinstance(value, (Mapping, list, tuple)) or isinstance(id, Ranked):
+            return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         try:
             [came] = self._home.reward(((name, number, cost),), final)
             return came
         except Unknown as error:
             raise UnknownDecision(error.id) from None
+
+    def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
+        name = read_list_id(id, cost)
+        try:
+            rewards = read_list_rewards(id.arms if isinstance(id, Ranked) else self._home.shown(name), given)
+            return self._home.reward([(slot_id(name, slot), value, None) for slot, value in rewards], final)
+        except Unknown:
+            raise UnknownDecision(name) from None
 
     def reward_many(self, rewards: Iterable[tuple[Any, ...]], *, final: bool = False) -> list[Receipt]:
         """Rewards of several decisions, (id, value) or (id, value, cost), in one commit; ``final`` as in ``reward``.
@@ -224,12 +286,13 @@ class Decider(AsyncVerbs):
         context, arms = read_decision(decision)
         return Explanation(*explain(self._home.model(), context, read_arms(arms)))
 
-    def log(self, horizon: float | None = None) -> Log:
+    def log(self, horizon: float | None = None) -> Any:
         """The decisions so far as a log for ``offline.evaluate`` and ``compare``, taken by age, never by outcome.
 
         It has every decision that is at least ``horizon`` seconds old, rewarded or not, with what it earned within
         them. Without a horizon that is the whole window where half of the decisions, or 300, are that old, else the
         median age; ``log.remarks`` says how many are left out. Where every decision has its outcome, all are taken.
+        The log of lists alone is a ``SlateLog``, for ``offline.evaluate_slates``.
 
         >>> shop = Decider(seed=1)
         >>> for _ in range(3):

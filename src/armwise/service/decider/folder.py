@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from armwise.features.encoding.tokens import RequestTokens
+from armwise.features.encoding.tokens import RequestTokens, part
 from armwise.service.config import open_store
-from armwise.service.decider.decided import Decided, Receipt
+from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.slots import MARK, SlotsRequest, prepare_slots, shown_by
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
 from armwise.service.journal.journal import Journal, Write, Written
 from armwise.service.log.export import as_dsjson, entries
@@ -82,17 +83,43 @@ class Folder:
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit, with all that was rewarded before this call."""
         engine = self.engine
-        if self._simulated:
-            self._close_windows()
-        if self._look_at < NEVER:
-            self._look(requests)
-        if self._rewarded > engine.learner.published:
-            engine.wait_learnt(self._rewarded)
+        self._prepare(requests)
         now, keep = engine.now(), len(requests) <= MOST_KEPT
         writes = [
             engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens, now=now, keep=keep) for a in requests
         ]
         return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
+
+    def _prepare(self, requests: Sequence[ParsedRequest]) -> None:
+        """Learn what is due before these are decided."""
+        if self._simulated:
+            self._close_windows()
+        if self._look_at < NEVER:
+            self._look(requests)
+        if self._rewarded > self.engine.learner.published:
+            self.engine.wait_learnt(self._rewarded)
+
+    def rank(self, requests: Sequence[SlotsRequest]) -> list[Ranked]:
+        """Fill lists, in one commit, with all that was rewarded before this call."""
+        engine = self.engine
+        each = [
+            ParsedRequest(context, tokens or part(context, "c"), asked.arms)
+            for asked in requests for context, tokens in zip(asked.contexts, asked.tokens)
+        ]  # fmt: skip
+        self._prepare(each)
+        now = engine.now()
+        lists = [prepare_slots(engine, APP, asked, now=now) for asked in requests]
+        writes = [write for some in lists for write in some]
+        made = [_decided(*one) for one in zip(engine.writer.write(writes), writes, each)]
+        found = []
+        for some in lists:
+            slots, made = made[: len(some)], made[len(some) :]
+            found.append(Ranked(slots[0].id.partition(MARK)[0], tuple(slots)))
+        return found
+
+    def shown(self, id: str) -> list[str]:
+        """The arms of a list, from the top."""
+        return shown_by(lambda each: self.engine.find(APP, each)[:2], id)
 
     def _look(self, requests: Sequence[ParsedRequest]) -> None:
         """Have as many positions as the decisions at hand ask for: an event of the journal, which trains the model."""
@@ -110,7 +137,10 @@ class Folder:
     def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit."""
         engine = self.engine
-        writes = [engine.prepare_reward(APP, id, value, cost=cost, final=final) for id, value, cost in rewards]
+        writes = []
+        for id, value, cost in rewards:
+            event, mark, slot = id.partition(MARK)
+            writes.append(engine.prepare_reward(APP, event, value, cost=cost, final=final, slot=mark + slot))
         written = engine.writer.write(writes)
         receipts = []
         for each in written:
@@ -163,7 +193,7 @@ def _stop(engine: Engine, process: int) -> None:
 
 def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:
     context, arms, decision = asked.context, asked.arms, write.event
-    if written.again or not isinstance(decision, Decision):
+    if written.again or not isinstance(decision, Decision) or decision.order:
         it = answer(written, write)
         return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, arms)
     p, arm = decision.p, decision.arm

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from armwise.service.decider.decided import Decided, Receipt
+from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.slots import SlotsRequest
 from armwise.service.journal.events import Lessons, Reward
 from armwise.service.model.model import Model
 
@@ -21,6 +22,12 @@ class Home(Protocol):
 
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
+
+    def rank(self, requests: Sequence[SlotsRequest]) -> list[Ranked]:
+        """Fill lists, in one commit; an id that was ranked before gets the same answer."""
+
+    def shown(self, id: str) -> list[str]:
+        """The arms of a list that was ranked, from the top; ``Unknown`` if there is none with this id."""
 
     def reward(self, rewards: Sequence[Given], final: bool = False) -> list[Receipt]:
         """Give decisions their rewards, in one commit; ``Unknown``, and nothing is taken, if one of the ids is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import operator
 import random
@@ -12,15 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from armwise.core.agent import Agent
 from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import ArmTokens, RequestTokens, part
-from armwise.service.decider.decided import Decided, Receipt
+from armwise.features.encoding.tokens import NO_TOKENS, ArmTokens, RequestTokens, part
+from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.ids import Ids
 from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.slots import SlotsRequest, slot_id
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.service.journal.journal import canonical
@@ -112,6 +115,7 @@ class Memory:
         self._clock, self._random = clock, random.Random(None if seed is None else f"decider {seed}").random
         self._lock: threading.Lock | _Closed = threading.Lock()
         self._made: dict[str, _Made] = {}
+        self._lists: dict[str, str] = {}  # what was asked for, as a digest, by the id of a list
         self._order: list[_Made] = []  # the window is the same for all: the soonest deadline first
         self._expired = 0  # the first of these that may be open
         self._now = 0  # never goes back
@@ -137,6 +141,58 @@ class Memory:
                 self._model.decide([DrawRequest(asked.context, asked.arms, 0.5, asked.tokens) for asked in requests])
                 self._model.draws.begin_again()
             return [self._decide(asked, now) for asked in requests]
+
+    def rank(self, requests: Sequence[SlotsRequest]) -> list[Ranked]:
+        """Fill lists, one after the other.
+
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> from armwise.service.engine.ranking import read_ranking
+        >>> Memory(Creation()).rank([read_ranking(b"{}", read_arms([b'"a"', b'"b"']), 2, pinned={0: "b"})])[0].arms
+        ['b', 'a']
+        """
+        with self._lock:
+            now = self._expire()
+            for asked in requests:
+                digest = asked.digest if asked.id is None else self._lists.get(check_id("the event id", asked.id))
+                if digest not in (None, asked.digest):
+                    raise Conflict(f"event {asked.id} was decided with other content")
+                self._try(asked)
+            if len(self._order) >= self._look_at:
+                self._look([ParsedRequest(a.contexts[0], a.tokens[0] or NO_TOKENS, a.arms) for a in requests])
+            return [self._rank(asked, now) for asked in requests]
+
+    def _try(self, asked: SlotsRequest) -> None:
+        """Raise what the first or the last slot would be refused with: nothing is decided then."""
+        if self._model.optimist is None:
+            last = len(asked.contexts) - 1
+            left = asked.arms.picked(range(last, len(asked.arms.ids)))
+            self._model.decide([DrawRequest(asked.contexts[0], asked.arms, 0.5, asked.tokens[0])])
+            self._model.decide([DrawRequest(asked.contexts[last], left, 0.5, asked.tokens[last])])
+            self._model.draws.begin_again()
+
+    def _rank(self, asked: SlotsRequest, now: int) -> Ranked:
+        id, ids = asked.id or self._ids.fresh(now), asked.arms.ids
+        self._lists[id] = asked.digest
+        slots: list[Decided] = []
+        for k, context in enumerate(asked.contexts):
+            free = asked.free([ids.index(slot.arm) for slot in slots])
+            arms = asked.arms.picked(np.flatnonzero(free).tolist())
+            slots.append(self._decide(ParsedRequest(context, asked.tokens[k] or NO_TOKENS, arms, slot_id(id, k)), now))
+        return Ranked(id, tuple(slots))
+
+    def shown(self, id: str) -> list[str]:
+        """The arms of a list, from the top.
+
+        >>> Memory(Creation()).shown("e1")
+        Traceback (most recent call last):
+        ...
+        armwise.service.errors.Unknown: no list has the id e1
+        """
+        with self._lock:
+            if id not in self._lists:
+                raise Unknown(f"no list has the id {id}", id)
+            made = itertools.takewhile(bool, (self._made.get(slot_id(id, k)) for k in itertools.count()))
+            return [each.arms.ids[each.arm] for each in made if each is not None]
 
     def _look(self, requests: Sequence[ParsedRequest]) -> None:
         """Have as many positions as the decisions at hand ask for."""

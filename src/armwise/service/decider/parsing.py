@@ -13,8 +13,11 @@ import numpy as np
 
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.log import Log
-from armwise.service.decider.decided import Decided
+from armwise.offline.logs.slate_log import SlateLog
+from armwise.service.decider.decided import Decided, Ranked
+from armwise.service.engine.ranking import DEFAULT_SLOTS, read_ranking
 from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.slots import MARK, SlotsRequest
 from armwise.service.journal.events import LARGEST, Decision
 from armwise.service.journal.journal import canonical
 
@@ -51,6 +54,45 @@ def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
             if before is not each and _content(before) != _content(each):
                 raise ValueError(f"requests: {each.id!r} is asked for twice, with other content")
     return asked
+
+
+def read_rankings(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[SlotsRequest]:
+    """A batch of lists to fill.
+
+    >>> read_rankings([{"arms": ["a", "b"], "k": 2}])[0].names
+    ['0', '1']
+    """
+    found = []
+    for request in rows("requests", requests, "a list of dictionaries"):
+        if not isinstance(request, Mapping):
+            raise ValueError(f"a request must be a dictionary with context, arms and k, got {request!r:.60}")
+        if strange := set(request) - {"context", "arms", "k", "id", "pinned", "at_most"}:
+            raise ValueError(
+                f"a request has context, arms, k, id, pinned and at_most, got {sorted(map(str, strange))[0]!r}"
+            )
+        context, id = request.get("context"), read_id(request.get("id"))
+        text, _ = read_context(context if encoded is None else encoded(context))
+        arms = read_named_arms(request.get("arms", ()))
+        k = request.get("k", DEFAULT_SLOTS)
+        found.append(read_ranking(text, arms, k, id, request.get("pinned"), request.get("at_most")))
+    ids = [asked.id for asked in found if asked.id is not None]
+    if len(set(ids)) < len(ids):
+        raise ValueError("requests: an id is asked for twice")
+    return found
+
+
+def read_list_id(id: Any, cost: Any) -> str:
+    """The id of a list, which has no cost of its own.
+
+    >>> read_list_id("e1", None)
+    'e1'
+    """
+    name = id.id if isinstance(id, Ranked) else id
+    if not isinstance(name, str):
+        raise ValueError(f"id must be a list's id, or the list itself, got {name!r:.60}")
+    if cost is not None:
+        raise ValueError("cost must be left out: it is a decision's, and a list is several")
+    return name
 
 
 def _content(asked: ParsedRequest) -> bytes:
@@ -158,14 +200,27 @@ def read_cost(cost: Any) -> float | list[float]:
     return found
 
 
-def read_log(lines: Iterable[bytes], horizon: float | None = None) -> Log:
-    """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows."""
+class _Named(msgspec.Struct):
+    EventId: str = ""
+
+
+def read_log(lines: Iterable[bytes], horizon: float | None = None) -> Log | SlateLog:
+    """Lines of dsjson as a log, which reads them from a file whenever it is asked for rows; of lists alone, a SlateLog.
+
+    Where there are decisions and lists, the slots of lists are decisions among the others.
+    """
     folder = tempfile.TemporaryDirectory(prefix="armwise-")
     path = Path(folder.name) / "log.dsjson"
     try:
         with path.open("wb") as file:
+            lists, name = True, msgspec.json.Decoder(_Named)
             for line in lines:
                 file.write(line + b"\n")
+                lists = lists and MARK in name.decode(line).EventId
+        if lists and path.stat().st_size:
+            slates = SlateLog.from_dsjson(path, horizon=horizon)
+            folder.cleanup()
+            return slates
         log = Log.from_dsjson(path, horizon=horizon) if path.stat().st_size else Log.from_dsjson(path)
     except BaseException:
         folder.cleanup()

@@ -447,12 +447,13 @@ class Engine:
         return answer(self.writer.write([write])[0], write)
 
     def prepare_reward(
-        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False
-    ) -> Write:
-        """A reward, checked."""
+        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False,
+        slot: str = "",
+    ) -> Write:  # fmt: skip
+        """A reward, checked; ``slot`` is what follows the id of a list in that of one of its slots."""
         model = self.model(app)
         event = Reward(model.check_reward(value), cost=model.check_cost(cost), final=final)
-        return Write(app, check_id("the event id", id), event, request)
+        return Write(app, check_id("the event id", id) + slot, event, request)
 
     def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
         """Journal a reward and wait until it is durable."""

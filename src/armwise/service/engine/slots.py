@@ -52,9 +52,10 @@ def slot_id(event: str, k: int) -> str:
 
 
 def prepare_slots(
-    engine: Any, app: str, asked: SlotsRequest, retry: Callable[[int], str] = lambda k: "", by: str = ""
+    engine: Any, app: str, asked: SlotsRequest, retry: Callable[[int], str] = lambda k: "", by: str = "", **options: Any
 ) -> list[Write]:
-    """The decisions of all slots, in their order; not yet durable. ``retry`` gives the idempotency key of each."""
+    """The decisions of all slots, in their order; not yet durable. ``retry`` gives the idempotency key of each,
+    ``options`` are those of ``Engine.prepare``."""
     ids, named = asked.arms.ids, asked.id is not None
     event = asked.id if asked.id is not None else engine.new_id(request=retry(0))
     place = {id: i for i, id in enumerate(ids)}
@@ -68,6 +69,7 @@ def prepare_slots(
             app, asked.contexts[k], asked.arms if baseline is None else asked.arms.picked(order), id=event,
             slot=f"{MARK}{k}", excluded=[ids[i] for i in order if not free[i]], deferred=asked.deferred,
             request=retry(k), by=by, tokens=asked.tokens[k] if asked.tokens else None,
+            **options,
         )  # fmt: skip
         decision = decision_of(write)
         decision.asked, write.fresh = asked.digest, not named
@@ -88,6 +90,12 @@ def prepare_slots(
     for k in range(len(asked.contexts)):
         writes.append(made(k))
     return writes
+
+
+def shown_by(find: Callable[[str], tuple[Any, Decision]], event: str) -> list[str]:
+    """The arms of a list from the top; ``find`` gives the answer and the decision of an id, or raises Unknown."""
+    it, first = find(slot_id(event, 0))
+    return [it.arm, *(find(slot_id(event, k))[0].arm for k in range(1, len(first.slots)))]
 
 
 def decision_of(write: Write) -> Decision:

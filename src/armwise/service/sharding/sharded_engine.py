@@ -415,10 +415,11 @@ class ShardedEngine:
         return written[0]
 
     def prepare_reward(
-        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False
-    ) -> Write:
+        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False,
+        slot: str = "",
+    ) -> Write:  # fmt: skip
         """A reward, checked."""
-        return self._any().prepare_reward(app, id, value, request, cost, final)
+        return self._any().prepare_reward(app, id, value, request, cost, final, slot)
 
     def activate(self, app: str, id: str, request: str = "") -> Written:
         """A deferred decision was shown."""

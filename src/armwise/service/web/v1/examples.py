@@ -47,6 +47,19 @@ EXAMPLES: dict[str, Any] = {
     "LessonsRequest": {
         "rows": [{"context": {"hour": 9}, "arms": ["a", "b"], "arm": "a", "probability": 0.5, "reward": 1.0}]
     },
+    "RankingRequest": {"context": {"hour": 9}, "arms": ["pasta", "salad", "soup"], "k": 2},
+    "RankingAnswer": {
+        "id": "e7", "version": 3,
+        "slots": [{"arm": "salad", "probability": 0.9}, {"arm": "pasta", "probability": 0.5}],
+    },
+    "RankingRewards": {"rewards": {"salad": 1.0}},
+    "RankingShown": {
+        "id": "e7",
+        "slots": [
+            {"arm": "salad", "probability": 0.9, "reward": 1.0, "closed": True},
+            {"arm": "pasta", "probability": 0.5, "reward": None, "closed": False},
+        ],
+    },
     "CatalogueRequest": {"arms": ["pasta", {"id": "salad", "features": {"fresh": True}}]},
     "ErasureRequest": {"key": "user", "value": "u7"},
     "SettingsChange": {"window": 3600, "drift": "alert"},

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from armwise.service.web.v1 import applications, batch, decisions, experiments, log_stream, rollout
+from armwise.service.web.v1 import applications, batch, decisions, experiments, log_stream, rankings, rollout
 
 ROUTES = [
     *decisions.ROUTES,
     *batch.ROUTES,
+    *rankings.ROUTES,
     *applications.ROUTES,
     *rollout.ROUTES,
     *log_stream.ROUTES,

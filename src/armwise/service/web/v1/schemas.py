@@ -169,6 +169,68 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
     defer: bool | Unset = msgspec.UNSET
 
 
+class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What ``POST /v1/rankings`` takes: k slots to fill with arms.
+
+    >>> msgspec.json.decode(b'{"arms": ["a", "b"], "k": 2}', type=RankingRequest).k
+    2
+    """
+
+    arms: RawArms
+    k: Annotated[int, said(minimum=1, maximum=50, default=5)] | Unset = msgspec.UNSET
+    context: RawFeatures | Unset = msgspec.UNSET
+    id: Name | Unset = msgspec.UNSET
+    pinned: (
+        Annotated[dict[str, str], said(description="The arms of slots that are not to be chosen, by slot, from 0.")]
+        | Unset
+    ) = msgspec.UNSET
+    at_most: (
+        Annotated[
+            dict[str, int],
+            said(
+                description="A feature of arms, and how many arms with one value of it a list may show.",
+                maxProperties=1,
+            ),
+        ]
+        | Unset
+    ) = msgspec.UNSET
+
+
+class RankingAnswer(msgspec.Struct):
+    """A list from the top, each arm with its probability given those above it."""
+
+    id: str
+    slots: list[ArmProbability]
+    version: int
+
+
+class RankingRewards(msgspec.Struct, forbid_unknown_fields=True):
+    """What slots of a list were worth: by arm (or one value per slot, null where nothing is said), or by slot."""
+
+    rewards: Annotated[Any, said(anyOf=[
+        {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
+        {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}},
+    ])] | Unset = msgspec.UNSET  # fmt: skip
+    slots: Annotated[dict[str, Number], said(minProperties=1)] | Unset = msgspec.UNSET
+    final: bool = False
+
+
+class SlotShown(msgspec.Struct):
+    """A slot of a list, and what it earned so far."""
+
+    arm: str
+    probability: Chance
+    reward: float | None
+    closed: bool
+
+
+class RankingShown(msgspec.Struct):
+    """A list as it is journaled, and where it stands."""
+
+    id: str
+    slots: list[SlotShown]
+
+
 class DecisionsRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Several decisions, all or none."""
 

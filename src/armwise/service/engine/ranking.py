@@ -1,0 +1,159 @@
+"""A ranking as it is asked for, and what its slots may show; the same for ``Decider``, folders and HTTP.
+
+The decision of a slot sees the context and its own position: the model learns that lower slots are clicked less, and
+what an arm is worth apart from that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.agents.ranking.lists import Offer, OpenSlots, read_offer
+from armwise.features.encoding.arms import ArmColumns
+from armwise.features.encoding.tokens import InvalidInput, part
+from armwise.service.engine.slots import MAX_SLOTS, SlotsRequest
+from armwise.service.journal.events import LARGEST
+
+DEFAULT_SLOTS = 5
+
+
+def read_ranking(
+    context: bytes, arms: ArmColumns, k: Any, id: str | None = None, pinned: Any = None, at_most: Any = None
+) -> SlotsRequest:
+    """The slots of a ranking, or InvalidInput.
+
+    ``pinned`` is {slot: arm}, slots counted from 0; ``at_most`` is {feature: n}: of the arms whose feature has one
+    value, at most n are shown.
+
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> asked = read_ranking(b'{"hour": 9}', read_arms([b'"a"', b'"b"']), 2)
+    >>> asked.contexts[1], asked.free([0])
+    (b'[{"hour": 9},{"slot":{"position":"2"}}]', array([False,  True]))
+    """
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_SLOTS:
+        raise InvalidInput(f"k must be a whole number from 1 to {MAX_SLOTS}, got {k!r:.60}")
+    ids = arms.ids
+    fixed = _read_pinned(pinned, k, ids)
+    labels, limit = _read_at_most(at_most, arms)
+    try:
+        offer = read_offer(len(ids), k, None, fixed, labels, limit)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+    contexts = [with_position(context, slot) for slot in range(k)]
+    asked = msgspec.json.encode(
+        [msgspec.json.decode(context), [msgspec.json.decode(raw) for raw in arms.raws], k, sorted(fixed.items()),
+         sorted((at_most or {}).items())], order="sorted",
+    )  # fmt: skip
+
+    def free(shown: list[int]) -> NDArray[np.bool_]:
+        return open_arms(len(ids), k, offer, shown)
+
+    names = [str(slot) for slot in range(k)]
+    digest = hashlib.blake2b(asked, digest_size=16).hexdigest()
+    return SlotsRequest(contexts, names, arms, free, digest, [part(each, "c") for each in contexts], id=id)
+
+
+def open_arms(n_arms: int, k: int, offer: Offer | None, shown: Sequence[int]) -> NDArray[np.bool_]:
+    """Which arms the slot below those shown may show: one, where it is pinned.
+
+    >>> open_arms(3, 2, Offer(pinned={1: 0}), [2])
+    array([ True, False, False])
+    """
+    slots = OpenSlots(n_arms, k, offer)
+    for arm in shown:
+        slots.take(arm)
+    free = np.zeros(n_arms, np.bool_)
+    free[slots.free if slots.pinned is None else [slots.pinned]] = True
+    return free
+
+
+def with_position(context: bytes, slot: int) -> bytes:
+    """The context that a slot's decision sees.
+
+    >>> with_position(b"{}", 0)
+    b'[{},{"slot":{"position":"1"}}]'
+    """
+    whole = context.strip()
+    inner = whole[1:-1].strip() if whole.startswith(b"[") else whole
+    return b'[%b%b{"slot":{"position":"%d"}}]' % (inner, b"," if inner else b"", slot + 1)
+
+
+def read_list_rewards(shown: Sequence[str], given: Any) -> list[tuple[int, float]]:
+    """Rewards of a list as (slot, value): {arm: value}, {slot: value} with whole numbers, or a value per slot from the
+    top, None where nothing is said.
+
+    >>> read_list_rewards(["a", "b"], {"b": 1}), read_list_rewards(["a", "b"], {0: 0.5}), read_list_rewards(["a"], [1])
+    ([(1, 1.0)], [(0, 0.5)], [(0, 1.0)])
+    """
+    found: list[tuple[int, Any]] = []
+    if isinstance(given, Mapping):
+        for key, value in given.items():
+            if isinstance(key, int) and not isinstance(key, bool):
+                if not 0 <= key < len(shown):
+                    raise InvalidInput(f"rewards: the list has slots 0 to {len(shown) - 1}, got {key}")
+                found.append((key, value))
+            elif key in shown:
+                found.append((list(shown).index(key), value))
+            else:
+                raise InvalidInput(f"rewards: {key!r:.60} is not one of the arms that the list showed, {list(shown)}")
+        if len({slot for slot, _ in found}) < len(found):
+            raise InvalidInput("rewards: a slot is named twice, by its arm and by its number")
+    elif isinstance(given, (list, tuple)) and len(given) == len(shown):
+        found = [(slot, value) for slot, value in enumerate(given) if value is not None]
+    else:
+        raise InvalidInput(f"rewards must be {{arm: value}}, {{slot: value}} or {len(shown)} values, got {given!r:.60}")
+    if not found:
+        raise InvalidInput("rewards must name at least one slot: a slot that nobody clicks needs no reward")
+    for slot, value in found:
+        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not number or not -LARGEST <= value <= LARGEST:
+            raise InvalidInput(f"rewards: slot {slot} must have a number of at most {LARGEST:g}, got {value!r:.60}")
+    return [(slot, float(value)) for slot, value in found]
+
+
+def _read_pinned(pinned: Any, k: int, ids: Sequence[str]) -> dict[int, int]:
+    if pinned is None:
+        return {}
+    if not isinstance(pinned, Mapping):
+        raise InvalidInput(f"pinned must be {{slot: arm}}, got {pinned!r:.60}")
+    found = {}
+    for key, arm in pinned.items():
+        slot = int(key) if isinstance(key, str) and key.isdecimal() else key  # keys of JSON are texts
+        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < k:
+            raise InvalidInput(f"pinned must have slots 0 to {k - 1}, got {key!r:.60}")
+        if arm not in ids:
+            raise InvalidInput(f"pinned: {arm!r:.60} is not one of the arms")
+        found[slot] = list(ids).index(arm)
+    return found
+
+
+def _read_at_most(at_most: Any, arms: ArmColumns) -> tuple[list[Any] | None, dict[Any, int] | None]:
+    """The value of each arm's feature, and how many arms of each value a list may show."""
+    if at_most is None:
+        return None, None
+    if not isinstance(at_most, Mapping) or len(at_most) != 1:
+        raise InvalidInput(f"at_most must be {{feature: number}} of one feature, got {at_most!r:.60}")
+    [(name, n)] = at_most.items()
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InvalidInput(f"at_most: {name!r:.60} must have a whole number of at least 1, got {n!r:.60}")
+    labels: list[Any] = []
+    for i, raw in enumerate(arms.raws):
+        value = _feature(msgspec.json.decode(raw), name)
+        labels.append(("of no value", i) if value is None else msgspec.json.encode(value, order="sorted"))
+    if all(isinstance(label, tuple) for label in labels):
+        raise InvalidInput(f"at_most: no arm has a feature {name!r:.60}")
+    return labels, {label: n for label in labels if not isinstance(label, tuple)}
+
+
+def _feature(arm: Any, name: Any) -> Any:
+    features = arm.get("features") if isinstance(arm, dict) else None
+    for each in features if isinstance(features, list) else [features]:
+        if isinstance(each, dict) and name in each:
+            return each[name]
+    return None
