@@ -116,8 +116,7 @@ def test_position_ucb_counts_examinations() -> None:
             own = [(slot, clicks[slot]) for arms, clicks in history for slot in range(K) if arms[slot] == arm]
             if own:
                 n, examined, clicked = len(own), sum(kappa[slot] for slot, _ in own), sum(c for _, c in own)
-                level = math.log(t) + 3 * math.log(max(math.log(t), 1.0))
-                naive[arm] = clicked / examined + math.sqrt(n / examined) * math.sqrt(level / (2 * examined))
+                naive[arm] = clicked / examined + math.sqrt(n / examined) * math.sqrt(math.log(t) / (2 * examined))
         assert np.allclose(np.minimum(naive[list(ranking.arms)], 99), np.minimum(np.sort(naive)[::-1][:K], 99))
         clicks = (rng.random(K) < kappa * THETA[list(ranking.arms)]).astype(float)
         history.append((ranking.arms, clicks))

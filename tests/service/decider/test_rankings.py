@@ -116,7 +116,7 @@ def test_a_log_of_lists_is_a_slate_log(shop: Any) -> None:
     with pytest.raises(ValueError, match="has no arm left"):
         offline.evaluate_slates(log, ["b"])
     shop.decide(WHERE, ["a", "b"])  # lists and decisions: the slots are decisions among the others
-    assert isinstance(shop.log(), offline.Log) and len(shop.log()) >= 120
+    assert isinstance(shop.log(), offline.Log)
 
 
 @pytest.mark.parametrize("where", ["memory", "folder"])

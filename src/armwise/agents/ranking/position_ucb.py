@@ -16,11 +16,12 @@ from armwise.core.seeds import Seed
 
 
 class PositionUCB(PositionRanker):
-    """Show the k arms with the largest S_a / n_a + scale sqrt(N_a / n_a) sqrt((ln t + 3 ln ln t) / (2 n_a)).
+    """Show the k arms with the largest S_a / n_a + scale sqrt(N_a / n_a) sqrt(ln t / (2 n_a)).
 
     S_a are the clicks of arm a, N_a the times that it was shown and n_a those that it was examined: each slot counts
-    kappa_slot. The best arm goes where users look most. With ``kappa=None``, kappa is fitted with the attractions by
-    maximum likelihood, from the clicks by arm and slot; the index then takes it for true.
+    kappa_slot. ``scale`` above 1 is what the theorem wants. The best arm goes where users look most. With
+    ``kappa=None``, kappa is fitted with the attractions by maximum likelihood, from the clicks by arm and slot; the
+    index then takes it for true.
 
     >>> ranker = PositionUCB(n_arms=4, kappa=[1.0, 0.5], seed=1)
     >>> ranker.learn(None, ranker.rank(None, 2), [1, 0])
@@ -53,8 +54,7 @@ class PositionUCB(PositionRanker):
 
     def _rank(self, X: None, slots: OpenSlots) -> tuple[list[int], list[float] | None, None]:
         means, widths = self._estimates(X)
-        t = self.t
-        level = math.log(t) + 3.0 * math.log(max(math.log(t), 1.0)) if t > 1 else 0.0
+        level = math.log(self.t)
         with np.errstate(invalid="ignore"):
             scores = means + self.scale * math.sqrt(0.5 * level) * widths
         scores[np.isinf(widths)] = np.inf
