@@ -9,10 +9,10 @@ import msgspec
 from armwise.features.encoding.arms import check_id, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.draw import answer
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking
 from armwise.service.engine.slots import MARK, SlotsRequest, prepare_slots, shown_by, slot_id
 from armwise.service.errors import Unknown
-from armwise.service.sharding.sharded_engine import AnyEngine
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
@@ -90,14 +90,14 @@ async def find(call: Call) -> Response:
     return reply(await in_thread(_found, call.engine, call.application, check_id("the event id", call.params[0])))
 
 
-def _shown(engine: AnyEngine, app: str, event: str) -> list[str]:
+def _shown(engine: ServedEngine, app: str, event: str) -> list[str]:
     try:
         return shown_by(lambda id: engine.find(app, id)[:2], event)
     except Unknown:
         raise Unknown(f"no list has the id {event}", event) from None
 
 
-def _found(engine: AnyEngine, app: str, event: str) -> dict[str, Any]:
+def _found(engine: ServedEngine, app: str, event: str) -> dict[str, Any]:
     slots = []
     for k in range(len(_shown(engine, app, event))):
         it, _, status = engine.find(app, slot_id(event, k))
