@@ -421,3 +421,31 @@ def test_a_reward_that_is_no_sum_speaks_against_pi_alone():
     found = evaluate_slates(log, np.broadcast_to(BEST, (4000, L, K)), warn=False)
     assert "not a sum over the slots" in " ".join(found["pi"].warnings)
     assert not any("assum" in text or "take" in text for text in found["sips"].warnings)
+
+
+def test_a_log_of_rankings_goes_to_ccb_and_back(tmp_path):
+    rng = np.random.default_rng(1)
+    actions = np.array([rng.permutation(3)[:2] for _ in range(20)])
+    actions[3, 1] = -1
+    offered = np.ones((20, 2, 3), bool)
+    offered[np.arange(20), 1, actions[:, 0]] = False
+    rewards, p = rng.random((20, 2)) * (actions >= 0), np.where(actions >= 0, rng.uniform(0.1, 1, (20, 2)), 1.0)
+    log = SlateLog(rng.normal(size=(20, 2)), actions, rewards, p, n_arms=3, offered=offered, arm_names=["a", "b", "c"])
+    log.to_dsjson(tmp_path / "ccb.dsjson")
+    again = SlateLog.from_dsjson(tmp_path / "ccb.dsjson")
+    for name in ("actions", "rewards", "probabilities", "contexts", "arm_names"):
+        assert np.array_equal(getattr(again, name), getattr(log, name)), name
+    with pytest.raises(ValueError, match="one reward for the whole ranking"):
+        SlateLog(actions=[[0, 1]], rewards=[1.0], probabilities=[[0.5, 1.0]], n_arms=2).to_dsjson(tmp_path / "no")
+
+
+def test_a_fixed_order_is_the_policy_that_shows_what_is_left_of_it():
+    rng = np.random.default_rng(2)
+    actions = np.array([rng.permutation(3)[:2] for _ in range(300)])
+    rewards = (rng.random((300, 2)) < 0.3).astype(float)
+    log = SlateLog(None, actions, rewards, np.tile([1 / 3, 1 / 2], (300, 1)), n_arms=3)
+    order = [2, 0, 1]
+    written_out = lambda context, above: next(arm for arm in order if arm not in above)  # noqa: E731
+    for name in ("sips", "rips", "cascade-dr"):
+        values = [evaluate_slates(log, policy, name, warn=False)[name].value for policy in (order, written_out)]
+        assert values[0] == values[1]

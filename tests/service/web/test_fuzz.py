@@ -75,7 +75,8 @@ CASES = [
 _WHERE, _WHAT = (
     r"(decisions\[\d+\]: |log, row \d+: )?",
     r"(\w+ arms have the id|excluded: |every arm is excluded|arm .* is not|the body: arms and catalogue were both|"
-    r"the body: Object missing required field `arms`)",
+    r"the body: Object missing required field `arms`|k must be at most|k is |pinned|at_most|rewards must|slots must|"
+    r'the body must have \\"rewards)',
 )
 BEYOND = re.compile(f'"message":"{_WHERE}{_WHAT}')  # what a schema cannot say
 
@@ -114,6 +115,7 @@ def test_every_example_is_one_and_is_accepted(run: Callable[..., Any]) -> None:
             jsonschema.validate(example, {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
     for id in ("e1", "e2"):
         client.post("/v1/decisions", json={"arms": ["a"], "id": id})
+    client.post("/v1/rankings", json={"arms": ["salad"], "k": 1, "id": "e1"})
     for path, methods in DOCUMENT["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")

@@ -233,3 +233,20 @@ def _arrays(rankings: list[_Ranking], features: bool) -> dict[str, Any]:
     totals = np.array([r.total for r in rankings]) if whole else rewards
     return {"contexts": contexts, "actions": actions, "rewards": totals, "probabilities": p, "n_arms": K,
             "offered": offered, "arm_names": names}  # fmt: skip
+
+
+def write(log: Any, path: Any) -> None:
+    """Write a log of rankings as VW's CCB: the shown arm first in ``_a``, its probability first in ``_p``."""
+    if log.rewards.ndim == 1:
+        raise ValueError("log has one reward for the whole ranking, and CCB has one for each slot")
+    tags = log.labels(range(log.n_arms)) if log.arm_names is None else log.arm_names
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(len(log)):
+            slots, outcomes = [], []
+            for k in np.flatnonzero(log.present[i]).tolist():
+                slots.append({} if log.offered is None else {"_inc": np.flatnonzero(log.offered[i, k]).tolist()})
+                cost, p = 0.0 - float(log.rewards[i, k]), float(log.probabilities[i, k])
+                outcomes.append({"_label_cost": cost, "_a": [int(log.actions[i, k])], "_p": [p]})
+            shared = {f"x{j}": float(x) for j, x in enumerate(log.contexts[i])}
+            actions = [{"_tag": str(tag)} for tag in tags]
+            file.write(json.dumps({"c": shared | {"_multi": actions, "_slots": slots}, "_outcomes": outcomes}) + "\n")

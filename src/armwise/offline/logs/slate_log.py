@@ -119,6 +119,20 @@ class SlateLog:
 
         return cls(**slate_json.read(path, **options))
 
+    def to_dsjson(self, path: Any) -> None:
+        """Write VW's CCB format, one ranking a line: costs are negative rewards, ``_inc`` is what a slot could show.
+
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "ccb.dsjson")
+        >>> log = SlateLog(actions=[["b", "a"]], rewards=[[1.0, 0.0]], probabilities=[[0.5, 1.0]])
+        >>> log.to_dsjson(path)
+        >>> SlateLog.from_dsjson(path).actions.tolist(), SlateLog.from_dsjson(path).arm_names
+        ([[1, 0]], ['a', 'b'])
+        """
+        from armwise.offline.logs import slate_json
+
+        slate_json.write(self, path)
+
     @property
     def n_slots(self) -> int:
         """How many slots the longest ranking has."""
