@@ -65,7 +65,10 @@ DIALECT = [
     for method in methods
     if path.startswith(("/personalizer/v1.0", "/personalizer/v1.1-preview.3/multislot"))
 ]
-DESCRIBED = ("/v1/apps/{id}", "/v1/versions")  # agents, whose arguments are not in the document
+DESCRIBED = {  # agents, whose arguments are not in the document, and what experiments are made of
+    "/v1/apps/{id}", "/v1/versions", "/v1/experiments/{id}",
+    *(f"/v1/experiments/{{id}}/{verb}" for verb in ("assignments", "exposures", "outcomes", "erasures")),
+}  # fmt: skip
 CASES = [
     pytest.param(method, path, mode, id=f"{mode.value} {method} {path}")
     for method, path in OPERATIONS

@@ -99,7 +99,7 @@ class RemoteExperiment:
 
     def erase(self, unit: str) -> Erased:
         """Delete a unit's assignment and outcomes."""
-        return msgspec.convert(self._ask("DELETE", f"/units/{urllib.parse.quote(unit, safe='')}"), Erased)
+        return msgspec.convert(self._ask("POST", "/erasures", {"unit": unit}), Erased)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and state."""

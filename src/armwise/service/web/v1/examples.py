@@ -29,11 +29,24 @@ _VERSION = {
 
 EXAMPLES: dict[str, Any] = {
     "ExperimentRequest": {
-        "arms": ["control", "blue"], "metrics": [{"name": "purchase", "window": 86400.0}], "ramp": 0.1,
+        "arms": ["control", "blue"], "metrics": [{"name": "purchase", "window": 86400.0}], "exposure": True,
     },
     "ExperimentChange": {"stop": "blue", "by": "ann", "why": "the verdict"},
     "AssignmentsRequest": {"units": [{"unit": "user-17", "context": {"device": "phone"}}]},
     "ExposuresRequest": {"units": ["user-17"]},
+    "UnitErasure": {"unit": "user-17"},
+    "AssignmentsAnswer": {
+        "assignments": [
+            {"unit": "user-17", "arm": "blue", "reason": "assigned", "probability": 0.5, "counted": True}
+        ]
+    },
+    "ExposuresAnswer": {"exposed": [True]},
+    "OutcomesAnswer": {"outcomes": [{"unit": "user-17", "metric": "purchase", "status": "taken"}]},
+    "ExperimentShown": {"experiment": {"name": "checkout-colour", "state": "running", "arms": ["control", "blue"]}},
+    "ExperimentList": {"experiments": [{"name": "checkout-colour", "state": "running"}]},
+    "ExperimentVerdictShown": {
+        "verdict": {"action": "go on", "sentence": "go on: about 3,400 more units at this rate", "arm": None}
+    },
     "OutcomesRequest": {"outcomes": [{"unit": "user-17", "value": 1.0, "metric": "purchase", "id": "order 7"}]},
     "DecisionRequest": {
         "context": {"hour": 9, "device": "phone"},

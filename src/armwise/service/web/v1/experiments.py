@@ -102,6 +102,12 @@ class ExposuresAnswer(msgspec.Struct):
     exposed: list[bool]
 
 
+class UnitErasure(msgspec.Struct, forbid_unknown_fields=True):
+    """The unit whose assignment and outcomes are to go."""
+
+    unit: Name
+
+
 class OutcomeRequest(msgspec.Struct, forbid_unknown_fields=True):
     """An outcome; with an ``id`` it counts once, however often it is sent."""
 
@@ -267,10 +273,10 @@ async def report(call: Call) -> Response:
 
 
 async def erase_unit(call: Call) -> Response:
-    """``DELETE /v1/experiments/{name}/units/{unit}``: its assignment and outcomes go."""
-    experiment = _experiment(call, "admin")
+    """``POST /v1/experiments/{name}/erasures``: a unit's assignment and outcomes go."""
+    experiment, sent = _experiment(call, "admin"), _read(call.body, UnitErasure)
     [retention] = call.service.retain()
-    return reply(await _done(experiment.erase, call.params[1], retention))
+    return reply(await _done(experiment.erase, sent.unit, retention))
 
 
 _AT = "v1/experiments/{}"
@@ -286,5 +292,5 @@ ROUTES = [
     Route(
         "GET", f"{_AT}/report", "read", report, gives={200: "text/html"}, query={"format": {"enum": ["html", "json"]}}
     ),
-    Route("DELETE", f"{_AT}/units/{{}}", "admin", erase_unit, gives={200: ErasureAnswer}),
+    Route("POST", f"{_AT}/erasures", "admin", erase_unit, takes=UnitErasure, gives={200: ErasureAnswer}),
 ]
