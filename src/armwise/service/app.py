@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import re
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -63,7 +62,7 @@ class Service:
         self._guarded = not config.keys  # then only who is on this machine is served
         self._local: set[bytes] = set()  # what was found to name it
         self._watches: dict[str, Watch] = {}
-        self._watching = threading.Lock()
+        self._watching = self.engine.system.lock()
         self._experiments: dict[str, HostedExperiment] = {}
         self.router = Router(
             [

@@ -16,6 +16,7 @@ from armwise.service.journal.journal import Write, Written
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
 from armwise.service.model.model import Model
+from armwise.service.system import System
 
 if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine
@@ -50,6 +51,7 @@ class ServedEngine(Protocol):
     """
 
     creations: dict[str, Creation]
+    system: System
 
     @property
     def merging(self) -> AbstractContextManager[Any]: ...

@@ -30,6 +30,7 @@ from armwise.service.model.model import Model
 from armwise.service.model.trial import exported
 from armwise.service.sharding.configuration_copy import copy_application, copy_configuration
 from armwise.service.sharding.routed_writer import RoutedWriter, asked_by, key_of
+from armwise.service.system import SYSTEM
 
 log = logging.getLogger("armwise.service")
 T = TypeVar("T")
@@ -52,6 +53,7 @@ class ShardedEngine:
         adopt: bool = False, clock: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
         self.stores, self.creations, self.adopt = list(stores), dict(applications), adopt
+        self.system = SYSTEM
         self.store = self.stores[0]  # its kind: what it raises
         self._options: dict[str, Any] = {"snapshot_every": snapshot_every, "adopt": adopt, "clock": clock}
         self.members = Members(0, [], {})

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import threading
 import time
 from typing import Any
 
@@ -52,7 +51,7 @@ class Watch:
 
     def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
-        self._lock, self._closed = threading.Lock(), False
+        self._lock, self._closed = engine.system.lock(), False
         self._feed = Feed(engine, app)
         self._begin()
 
