@@ -115,7 +115,8 @@ class RandUCB(RidgeAgent, OneRow):
         if not np.isfinite(scores).all():
             raise ValueError("context must be finite (and its square must not overflow)")
         best = scores >= scores.max(axis=1, keepdims=True) - TIE
-        return np.asarray(weights @ (best / best.sum(axis=1, keepdims=True)))
+        p = weights @ (best / best.sum(axis=1, keepdims=True))
+        return np.asarray(p / p.sum())  # rounding must not make a sure arm surer than 1
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
         return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
