@@ -138,7 +138,7 @@ def _number(text: str) -> str | float:
 def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     """Read the same file with other columns, and number its arms as in ``log``."""
     from armwise import offline
-    from armwise.offline.logs.dsjson import Events
+    from armwise.offline.logs.formats.dsjson import Events
 
     if _kind(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")

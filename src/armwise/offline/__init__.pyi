@@ -3,7 +3,7 @@
 # ruff: isort: skip_file
 
 from armwise.offline.logs.log import Log as Log
-from armwise.offline.logs.edge_log import EdgeLog as EdgeLog
+from armwise.offline.logs.formats.edge_log import EdgeLog as EdgeLog
 from armwise.offline.logs.rows import LogError as LogError
 from armwise.offline.evaluation.evaluation import compare as compare
 from armwise.offline.evaluation.evaluation import effects as effects

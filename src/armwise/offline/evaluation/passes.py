@@ -17,7 +17,7 @@ from armwise.offline.evaluation.sums import Sums
 from armwise.offline.evaluation.tally import Tally
 from armwise.offline.evaluation.targets import Target
 from armwise.offline.intervals.intervals import block_size
-from armwise.offline.logs.balance import Balance
+from armwise.offline.logs.checks.balance import Balance
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.one_thread import one_thread
 from armwise.offline.logs.row_progress import bar

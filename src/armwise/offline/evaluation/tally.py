@@ -18,7 +18,7 @@ from armwise.offline.intervals import intervals
 from armwise.offline.intervals.bounded import Bets, Reach, cressie_read
 from armwise.offline.intervals.intervals import Clusters
 from armwise.offline.intervals.simultaneous import simultaneous_level
-from armwise.offline.logs.balance import Balance
+from armwise.offline.logs.checks.balance import Balance
 from armwise.offline.logs.rows import LogBlock
 from armwise.offline.results.diagnostics import HEAVY_PRODUCT, Diagnostics, Weighing
 from armwise.offline.results.estimates import Estimate

@@ -16,7 +16,7 @@ from armwise.core.agent import Agent, Choice, Floats, count, fraction
 from armwise.core.seeds import stream
 from armwise.offline.evaluation.targets import ndim_of, views
 from armwise.offline.intervals import intervals
-from armwise.offline.logs.balance import Balance, listed
+from armwise.offline.logs.checks.balance import Balance, listed
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar
 from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning

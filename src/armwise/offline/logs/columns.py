@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
-from armwise.offline.logs.cells import (
+from armwise.offline.logs.checks.duplicates import MAX_SAMPLE, copies
+from armwise.offline.logs.checks.leaks import are_probabilities, outcomes_among
+from armwise.offline.logs.formats.cells import (
     DECIMAL_REMEDY,
     WHOLE_COLUMN,
     has_decimal_commas,
@@ -23,10 +25,8 @@ from armwise.offline.logs.cells import (
     shown,
     words_as_outcomes,
 )
-from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
+from armwise.offline.logs.formats.lines import Lines
 from armwise.offline.logs.labels import Ints, are_ids, labels_of, whole
-from armwise.offline.logs.leaks import are_probabilities, outcomes_among
-from armwise.offline.logs.lines import Lines
 from armwise.offline.logs.rows import ColumnNames, LogBlock, LogError, WeakLogWarning, padded, places_of, row_problems
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.core.agent import Floats, fraction
+from armwise.offline.logs.checks.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.cohorts import Cohort
-from armwise.offline.logs.duplicates import MAX_SAMPLE, copies
 from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 if TYPE_CHECKING:
-    from armwise.offline.logs.drift import Drift
+    from armwise.offline.logs.checks.drift import Drift
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
@@ -260,7 +260,7 @@ class Log:
         """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
 
         ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
-        outcome; see ``armwise.offline.logs.dsjson``.
+        outcome; see ``armwise.offline.logs.formats.dsjson``.
 
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
@@ -269,7 +269,7 @@ class Log:
         >>> log.arms, log.rewards, log.probabilities
         (array([1]), array([1.]), array([0.8]))
         """
-        from armwise.offline.logs import dsjson
+        from armwise.offline.logs.formats import dsjson
 
         return cls._opened(dsjson.read(path, **options))
 
@@ -282,7 +282,7 @@ class Log:
         >>> with open(path) as file: file.readline()[:20]
         '{"_label_cost": -1.0'
         """
-        from armwise.offline.logs import dsjson
+        from armwise.offline.logs.formats import dsjson
 
         dsjson.write(self, path)
 
@@ -522,7 +522,7 @@ class Log:
         >>> Log(arms=[0, 1] * 100, rewards=[1, 0] * 100).drift(parts=2).values.tolist()
         [[1.0, 0.0], [1.0, 0.0]]
         """
-        from armwise.offline.logs.drift import drift_of
+        from armwise.offline.logs.checks.drift import drift_of
 
         return drift_of(self, parts)
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armwise.core.agent import Floats, count
-from armwise.offline.logs.cells import WHOLE_COLUMN
+from armwise.offline.logs.formats.cells import WHOLE_COLUMN
+from armwise.offline.logs.formats.lines import Lines
 from armwise.offline.logs.labels import EXACT, are_ids, as_places, labels_of, placed, whole
 from armwise.offline.logs.labels import Ints as Ints
-from armwise.offline.logs.lines import Lines
 
 SURE = 1.0 - 1e-9  # a logged probability this large leaves nothing for other arms
 _LARGEST, _SMALLEST = 1e150, 1e-100  # a reward, a probability: their squares must be numbers

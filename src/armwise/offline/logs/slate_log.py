@@ -115,7 +115,7 @@ class SlateLog:
         >>> log.actions.tolist(), log.rewards.tolist(), log.probabilities.tolist()
         ([[1]], [[1.0]], [[0.75]])
         """
-        from armwise.offline.logs import slate_json
+        from armwise.offline.logs.formats import slate_json
 
         return cls(**slate_json.read(path, **options))
 
@@ -129,7 +129,7 @@ class SlateLog:
         >>> SlateLog.from_dsjson(path).actions.tolist(), SlateLog.from_dsjson(path).arm_names
         ([[1, 0]], ['a', 'b'])
         """
-        from armwise.offline.logs import slate_json
+        from armwise.offline.logs.formats import slate_json
 
         slate_json.write(self, path)
 

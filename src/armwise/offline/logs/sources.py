@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from armwise.core.extras import needs
-from armwise.offline.logs import dsjson, service_log
 from armwise.offline.logs.columns import Block, ColumnRoles, TableSource, check_column
-from armwise.offline.logs.dsjson import Events
-from armwise.offline.logs.lines import Lines
+from armwise.offline.logs.formats import dsjson, service_log
+from armwise.offline.logs.formats.dsjson import Events
+from armwise.offline.logs.formats.lines import Lines
 from armwise.offline.logs.row_ranges import overlapping, pieces, within
 from armwise.offline.logs.rows import LogError
 

@@ -13,7 +13,7 @@ from armwise.offline.results.terminal import number
 
 if TYPE_CHECKING:
     from armwise.offline.learning.replay import Replay
-    from armwise.offline.logs.drift import Drift
+    from armwise.offline.logs.checks.drift import Drift
     from armwise.offline.results.diagnostics import Diagnostics
     from armwise.offline.results.estimates import Comparison, Evaluation
     from armwise.offline.results.evaluations import Evaluations

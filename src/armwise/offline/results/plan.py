@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.offline.logs.duplicates import MAX_SAMPLE
+from armwise.offline.logs.checks.duplicates import MAX_SAMPLE
 
 if TYPE_CHECKING:
     from armwise.offline.logs.log import Log

@@ -12,7 +12,7 @@ import pytest
 
 import armwise as aw
 from armwise.offline import Log, LogError, WeakLogWarning, evaluate
-from armwise.offline.logs.dsjson import line
+from armwise.offline.logs.formats.dsjson import line
 from tests.offline.worlds import make
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from armwise.core.agent import Floats
-from armwise.offline.logs.interactions import RowSample
+from armwise.offline.logs.checks.interactions import RowSample
 from armwise.offline.logs.rows import LogBlock, by_group, ndim
 
 _FULL = 1 << 16  # rows that all count; of those after them one run of 4,096 in 16 does

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from armwise.core.agent import Floats
 from armwise.core.threads import thread_pools
-from armwise.offline.logs.duplicates import MAX_SAMPLE
+from armwise.offline.logs.checks.duplicates import MAX_SAMPLE
 from armwise.offline.logs.rows import Ints, LogBlock
 
 _CELLS = 5_000_000  # numbers of contexts kept at most

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.offline.logs.balance import Balance
+from armwise.offline.logs.checks.balance import Balance
 from armwise.offline.logs.labels import Ints
 from armwise.offline.logs.rows import LogBlock
 

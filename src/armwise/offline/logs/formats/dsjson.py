@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.offline.logs import service_log
 from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, broken_promise, cohort_of
+from armwise.offline.logs.formats import service_log
 from armwise.offline.logs.rows import Ints, LogBlock, LogError
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from armwise.offline.logs import service_log
 from armwise.offline.logs.cohorts import WHOLE, Cohort, cohort
-from armwise.offline.logs.dsjson import _is_number, flatten
+from armwise.offline.logs.formats import service_log
+from armwise.offline.logs.formats.dsjson import _is_number, flatten
 from armwise.offline.logs.rows import LogError, WeakLogWarning
 
 _SINGLE = "a decision of a single arm"
