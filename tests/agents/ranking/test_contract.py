@@ -154,7 +154,7 @@ def test_bad_input_is_refused_and_changes_nothing(name: str) -> None:
         ("ranking.arms", lambda: ranker.learn(X, twice, [1.0] * K)),
         ("ranking.arms", lambda: ranker.learn(X, ranking._replace(arms=(L, 0, 1)), [1.0] * K)),
         ("ranking.probabilities", lambda: ranker.learn(X, ranking._replace(probabilities=(2.0,) * K), [1.0] * K)),
-        ("context" if X is None else "X", lambda: ranker.rank(np.zeros((L, D + 1)), K)),
+        ("context" if X is None else "X", lambda: ranker.rank("rows" if X is None else np.zeros((L, D + 1)), K)),
     ]
     if ranker.n_slots is not None:
         wrong.append(("k", lambda: ranker.rank(X, K + 1)))
