@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.agents.stopping.stopping_agent import Kind, StoppingAgent
-from armwise.core.agent import Floats, Seed, Theory
+from armwise.agents.stopping.stopping_agent import StoppingAgent
+from armwise.core.agent import Floats, Theory
 
 
 class LUCB(StoppingAgent):
@@ -34,17 +34,6 @@ class LUCB(StoppingAgent):
         reference="Kalyanakrishnan et al. 2012; Kaufmann, Kalyanakrishnan 2013; Kaufmann, Koolen 2021",
         call="aw.LUCB(n_arms={K}, delta={delta})",
     )
-
-    def __init__(
-        self,
-        n_arms: int,
-        delta: float = 0.05,
-        *,
-        noise: float | None = None,
-        threshold: Kind = "proved",
-        seed: Seed = None,
-    ) -> None:
-        super().__init__(n_arms, delta, noise, threshold, seed)
 
     def _contenders(self) -> tuple[list[int], list[int], float]:
         """The arms of the best mean, the others of the largest upper end, and that end (all tie: nobody else's)."""

@@ -28,7 +28,15 @@ class StoppingAgent(Stopping):
     n_arms: int
     _learnt: ClassVar[tuple[str, ...]] = ("_totals", "_counts", "_answer", "_stopped_at")
 
-    def __init__(self, n_arms: int, delta: float, noise: float | None, threshold: Kind, seed: Seed) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        delta: float = 0.05,
+        *,
+        noise: float | None = None,
+        threshold: Kind = "proved",
+        seed: Seed = None,
+    ) -> None:
         super().__init__(seed=seed)
         self.n_arms, self.delta = count("n_arms", n_arms, least=2), fraction("delta", delta)
         self.noise = None if noise is None else positive("noise", noise)

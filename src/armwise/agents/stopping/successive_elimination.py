@@ -44,7 +44,7 @@ class SuccessiveElimination(StoppingAgent):
         threshold: Kind = "proved",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_arms, delta, noise, threshold, seed)
+        super().__init__(n_arms, delta, noise=noise, threshold=threshold, seed=seed)
         self._left = np.ones(self.n_arms, bool)
 
     @property

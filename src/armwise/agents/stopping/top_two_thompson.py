@@ -47,7 +47,7 @@ class TopTwoThompson(StoppingAgent):
         threshold: Kind = "proved",
         seed: Seed = None,
     ) -> None:
-        super().__init__(n_arms, delta, noise, threshold, seed)
+        super().__init__(n_arms, delta, noise=noise, threshold=threshold, seed=seed)
         self.share = fraction("share", share)
 
     def _search(self) -> Floats:

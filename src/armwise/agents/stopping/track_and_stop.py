@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from armwise.agents.stopping.stopping_agent import Kind, StoppingAgent
-from armwise.core.agent import Floats, Seed, Theory
+from armwise.agents.stopping.stopping_agent import StoppingAgent
+from armwise.core.agent import Floats, Theory
 from armwise.native.choice import tied_probabilities
 from armwise.theory import stopping
 
@@ -37,17 +37,6 @@ class TrackAndStop(StoppingAgent):
         reference="Garivier, Kaufmann 2016; Kaufmann, Koolen 2021",
         call="aw.TrackAndStop(n_arms={K}, delta={delta})",
     )
-
-    def __init__(
-        self,
-        n_arms: int,
-        delta: float = 0.05,
-        *,
-        noise: float | None = None,
-        threshold: Kind = "proved",
-        seed: Seed = None,
-    ) -> None:
-        super().__init__(n_arms, delta, noise, threshold, seed)
 
     def _search(self) -> Floats:
         t = float(self._counts.sum())
