@@ -7,7 +7,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import split_commas
+from armwise.cli.offline.logs import split_commas
 from armwise.cli.shared import BadInput, command_parser, show
 
 _FORMATS = ("json", "javascript", "python", "sqlite", "postgresql")

@@ -1,7 +1,8 @@
 """The entry point: finds the command and imports only its module.
 
-A command is a file here with ``add_parser(commands)``, which calls ``shared.command_parser``, and ``run(args)``, which
-may return an exit code. Wrong input is a ``BadInput``, ``ValueError`` or ``OSError``: one line, exit code 2.
+A command is a file of ``offline``, ``service``, ``racing`` or this folder. It has ``add_parser(commands)``, which calls
+``shared.command_parser``, and ``run(args)``, which may return an exit code. Wrong input is a ``BadInput``,
+``ValueError`` or ``OSError``: one line, exit code 2.
 """
 
 from __future__ import annotations
@@ -71,54 +72,54 @@ def _load(name: str) -> ModuleType:
     """Import the module of one command: the others, and the packages that they need, are not loaded."""
     match name:
         case "race":
-            from armwise.cli import race
+            from armwise.cli.racing import race
 
             return race
         case "survey":
-            from armwise.cli import survey
+            from armwise.cli.racing import survey
 
             return survey
         case "table":
-            from armwise.cli import table
+            from armwise.cli.racing import table
 
             return table
         case "advise":
-            from armwise.cli import advise
+            from armwise.cli.racing import advise
 
             return advise
         case "evaluate":
-            from armwise.cli import evaluate
+            from armwise.cli.offline import evaluate
 
             return evaluate
         case "compare":
-            from armwise.cli import compare
+            from armwise.cli.offline import compare
 
             return compare
         case "replay":
-            from armwise.cli import replay
+            from armwise.cli.offline import replay
 
             return replay
         case "experiment":
-            from armwise.cli import experiment
+            from armwise.cli.service import experiment
 
             return experiment
         case "plan":
-            from armwise.cli import plan
+            from armwise.cli.offline import plan
 
             return plan
         case "serve":
-            from armwise.cli import serve
+            from armwise.cli.service import serve
 
             return serve
         case "app":
-            from armwise.cli import app
+            from armwise.cli.service import app
 
             return app
         case "export":
             from armwise.cli import export
 
             return export
-    from armwise.cli import journal
+    from armwise.cli.service import journal
 
     return journal
 

@@ -304,7 +304,7 @@ def test_a_row_of_a_race_has_the_certified_runs_own_regret_beside_its_certificat
     for row in result.table().to_dict("records"):
         own = result.regret(row["agent"])[0, -1]
         assert row["certified_seed"] == result.seeds[0] and row["certified_regret"] == own <= row["certificate"]
-    from armwise.cli.race import _text
+    from armwise.cli.racing.race import _text
 
     lines = _text(result).splitlines()
     assert f"seed {result.seeds[0]}: certified" in lines[0] and all(" <= " in line for line in lines[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from armwise.cli.judging import add_judging_options, judge, labels_of, read_policy, some_of
+from armwise.cli.offline.judging import add_judging_options, judge, labels_of, read_policy, some_of
 from armwise.cli.shared import BadInput, command_parser
 
 _EXAMPLE = (

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from armwise.cli.judging import MAX_NAMED, add_judging_options, judge, labels_of, read_policies, some_of
-from armwise.cli.logs import split_commas
+from armwise.cli.offline.judging import MAX_NAMED, add_judging_options, judge, labels_of, read_policies, some_of
+from armwise.cli.offline.logs import split_commas
 from armwise.cli.shared import BadInput, command_parser
 
 _EXAMPLE = (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import add_log_options, finish, open_log, same_file, split_commas, telling
+from armwise.cli.offline.logs import add_log_options, finish, open_log, same_file, split_commas, telling
 from armwise.cli.shared import BadInput, Parser
 
 KNOWN_POLICIES = "uniform, arm:NAME, column:NAME, columns:p_{arm}, or a .aw or .npy file"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from armwise.cli.logs import add_log_options, finish, open_log, telling
+from armwise.cli.offline.logs import add_log_options, finish, open_log, telling
 from armwise.cli.shared import BadInput, command_parser, match
 
 
