@@ -77,7 +77,7 @@ def test_every_agent_but_one_plays_without_scipy() -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_needs_scipy_names_the_extra(what: str) -> None:
     *_, last = without_scipy(REFUSED[what]).stderr.strip().splitlines()
-    assert last == f"armwise.core.extras.MissingExtra: {MESSAGE}"
+    assert last == f"armwise.core.tools.extras.MissingExtra: {MESSAGE}"
 
 
 def test_a_decider_exact_probabilities_and_the_optimum_of_one_budget_need_none() -> None:

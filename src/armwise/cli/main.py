@@ -15,7 +15,7 @@ from typing import Any
 
 from armwise import __version__
 from armwise.cli.shared import BadInput, Parser, complaint, did_you_mean
-from armwise.core.extras import MissingExtra, needs
+from armwise.core.tools.extras import MissingExtra, needs
 
 COMMANDS = {
     "race": "race agents on a world and write a report",

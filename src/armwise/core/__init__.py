@@ -1,4 +1,4 @@
-"""What every agent shares: the contract (``agent``), inputs, choices, seeds, saving, and small tools.
+"""What every agent shares: the contract (``agent``), inputs, choices, seeds, saving; ``tools``.
 
 It imports native only.
 Invariant: a call that is refused leaves the agent as it was; a saved file contains no pickle.

@@ -22,7 +22,7 @@ class PublicNames:
         """Import ``name`` from its home, as a ``from`` statement would, and keep it: the package's ``__getattr__``."""
         from importlib import import_module
 
-        from armwise.core.extras import needs
+        from armwise.core.tools.extras import needs
 
         if name not in self.homes:
             raise AttributeError(f"module {self.package!r} has no attribute {name!r}")

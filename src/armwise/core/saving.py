@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armwise.core.extras import MissingExtra, needs
+from armwise.core.tools.extras import MissingExtra, needs
 
 MAGIC = b"ARMWISE!"
 FORMAT = 1

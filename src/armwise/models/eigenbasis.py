@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 MAX_ENVELOPE = 5e7  # entries of the envelope, up to which a sparse factor fits in memory
 _DEGREE, _PASSES = 12, 5  # of the polynomial filter: under a minute for 10^5 nodes

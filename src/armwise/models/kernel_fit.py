@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.models.kernels import Kernel
 
 _REACH = math.log(1e3)  # how far from where it starts each parameter may go

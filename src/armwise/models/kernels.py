@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from armwise.core import saving
 from armwise.core.agent import Floats, count, positive
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.native import kernels as compiled
 
 __all__ = [

@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 import armwise as aw
 from armwise.core import saving
 from armwise.core.agent import joined
-from armwise.core.threads import thread_pools
+from armwise.core.tools.threads import thread_pools
 from armwise.models import kernels
 from tests.agents.kernel.kernel_worlds import gp_world, rkhs_world
 

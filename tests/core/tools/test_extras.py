@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from armwise.core.extras import EXTRA_OF
+from armwise.core.tools.extras import EXTRA_OF
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 
 RACE = "aw.race([aw.UCB1(2)], aw.environments.Switching(n_arms=2), horizon=20, seeds=2{})"
 WITHOUT = [
@@ -39,7 +39,7 @@ def test_from_python_the_error_names_the_extra(package: str, code: str, extra: s
     done = run(package, f"import os; os.chdir({str(tmp_path)!r}); {LOG}\n{code}")
     *_, last = done.stderr.strip().splitlines()
     assert last == (
-        f"armwise.core.extras.MissingExtra: {package} is not installed, which this needs: "
+        f"armwise.core.tools.extras.MissingExtra: {package} is not installed, which this needs: "
         f"pip install 'armwise[{extra}]'"
     )
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import armwise as aw
 from armwise.core.seeds import row_uniforms
-from armwise.core.threads import thread_pools
+from armwise.core.tools.threads import thread_pools
 from armwise.offline import Log, PropensityModel, evaluate, fit
 from tests.offline.worlds import D, K, expected, logging, make, target, truth
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from armwise.core.agent import Floats
 from armwise.core.arguments import as_floats, short
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 
 class Optimum(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.agents.oracle.variance import Sample, spread, violation
 from armwise.core.agent import Floats
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.native.policies import policy_totals
 
 _NEW_CUTS, _COLUMNS = 16, 16  # how many of each are added at once

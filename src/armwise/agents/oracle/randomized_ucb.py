@@ -12,7 +12,7 @@ from armwise.agents.oracle.history import History, OracleAgent, Times, check_tim
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
 from armwise.agents.oracle.variance import Sample, smoothed
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
-from armwise.core.extras import expect
+from armwise.core.tools.extras import expect
 from armwise.native.weights import importance_weighted
 from armwise.theory import bounds, hypotheses
 

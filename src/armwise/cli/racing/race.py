@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armwise.cli.shared import BadInput, command_parser, did_you_mean, match
-from armwise.core.extras import expect
+from armwise.core.tools.extras import expect
 
 if TYPE_CHECKING:
     from armwise.environments import Environment

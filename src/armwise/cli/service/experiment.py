@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from armwise.cli.shared import BadInput, command_parser, match, show
-from armwise.core.text_tables import text_table
+from armwise.core.tools.text_tables import text_table
 
 TASKS = ("list", "show", "stop", "report")
 

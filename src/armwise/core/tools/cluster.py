@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 ENGINES = '"dask" (for the client that is open), "dask://host:port", a Dask Client or a Dask cluster'
 

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 
 def progress_bar(total: int | None, unit: str, *, show: bool | None = None, extra: str = "race", **options: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from armwise.core.agent import Floats, count
 from armwise.core.arguments import refuse_masked
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.environments.data.frames import columns, is_frame, read_frame, read_labelled
 from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 

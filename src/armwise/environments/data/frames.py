@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 MAX_CATEGORIES = 50  # a text column with at most this many values is categorical
 N_HASHED = 64  # columns that the words of a text are hashed into

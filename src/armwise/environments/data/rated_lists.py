@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.core.agent import count
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.environments.data.ratings import read_ratings
 from armwise.environments.environment import Blocks, block_sizes
 from armwise.environments.lists import ListWorld, Users

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise.core.agent import count
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from armwise.agents.budget.optimum import budget_optimum
 from armwise.core.agent import Floats, fraction
 from armwise.core.arguments import as_floats, short
-from armwise.core.extras import needs
-from armwise.core.text_tables import html_table, text_table
+from armwise.core.tools.extras import needs
+from armwise.core.tools.text_tables import html_table, text_table
 from armwise.offline.evaluation.evaluation import evaluate
 from armwise.offline.evaluation.targets import Target
 from armwise.offline.logs.log import Log

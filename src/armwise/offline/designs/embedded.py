@@ -17,8 +17,8 @@ from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
 from armwise.core.agent import Floats, count, fraction
-from armwise.core.extras import needs
 from armwise.core.seeds import stream
+from armwise.core.tools.extras import needs
 from armwise.offline.designs.slot_interactions import p_value
 from armwise.offline.designs.within_groups import FALSE_ALARM, WithinGroups
 from armwise.offline.estimators.reward_models import folds_of

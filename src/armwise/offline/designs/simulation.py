@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Agent, Choice, Floats
-from armwise.core.progress import progress_bar
 from armwise.core.seeds import stream
+from armwise.core.tools.progress import progress_bar
 from armwise.offline.estimators.arm_inputs import per_arm
 from armwise.offline.evaluation.targets import views
 from armwise.offline.logs.rows import Ints, LogBlock, ndim

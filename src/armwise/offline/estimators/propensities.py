@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from armwise.core.agent import Floats, count, fraction
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.offline.estimators.reward_models import _fresh, folds_of
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from armwise.core.agent import Floats, count, positive
-from armwise.core.extras import needs
 from armwise.core.seeds import row_hashes
+from armwise.core.tools.extras import needs
 from armwise.offline.estimators.arm_inputs import arm_inputs, encoding_of, per_arm
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import Ints, LogBlock, by_group, ndim

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.core.cluster import check_dask, dask_client
+from armwise.core.tools.cluster import check_dask, dask_client
 from armwise.offline.estimators.estimators import Estimator
 from armwise.offline.estimators.reward_models import Crossfit, CrossfitRidge, RewardModel, RidgeSums, fitted_model
 from armwise.offline.evaluation.settings import EvaluationSettings

@@ -12,13 +12,13 @@ from scipy.special import ndtr, ndtri
 from armwise.core.agent import Floats, fraction
 from armwise.core.arguments import count, positive, short
 from armwise.core.seeds import stream
-from armwise.core.text_tables import html_table, text_table
+from armwise.core.tools.text_tables import html_table, text_table
 from armwise.offline.experiments.lifts import TYPICAL_VARIANCE
 from armwise.offline.experiments.metric import read_split
 from armwise.offline.experiments.mixtures import best_rho, gamma_bound, normal_bound
 
 if TYPE_CHECKING:
-    from armwise.core.figure import Figure
+    from armwise.core.tools.figure import Figure
 
 RUNS, LOOKS = 4000, 300
 FARTHEST = 6.0  # times the fixed size, up to which runs go
@@ -91,7 +91,7 @@ class Traffic:
         >>> type(traffic(rate=0.05, lift=0.2).plot()).__name__
         'Figure'
         """
-        from armwise.core.figure import Figure
+        from armwise.core.tools.figure import Figure
 
         figure = Figure(figsize=(5.6, 3.4), layout="constrained")
         axes = figure.subplots()

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from armwise.core.text_tables import html_table, text_table
+from armwise.core.tools.text_tables import html_table, text_table
 
 Action = Literal["stop", "go on", "check"]
 BAYESIAN = "chance to be best: Bayesian, flat prior, not corrected for several metrics; no reason to stop"

@@ -12,7 +12,7 @@ import numpy as np
 from armwise.agents.linear.staged import Staged
 from armwise.core.agent import Agent, Choices
 from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.offline.evaluation.targets import views
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import LogBlock

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from armwise.core.agent import Floats, fraction
-from armwise.core.extras import needs
 from armwise.core.seeds import row_uniforms
+from armwise.core.tools.extras import needs
 from armwise.offline.estimators.reward_models import cluster_uniforms, fitted_model
 from armwise.offline.evaluation.evaluation import evaluate
 from armwise.offline.evaluation.targets import Target

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
-from armwise.core.threads import thread_pools
+from armwise.core.tools.threads import thread_pools
 
 _lock = Lock()
 _inside = 0  # evaluations under way in this process

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from armwise.core.progress import progress_bar
+from armwise.core.tools.progress import progress_bar
 from armwise.offline.logs.log import Log
 
 

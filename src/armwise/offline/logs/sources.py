@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.offline.logs.columns import Block, ColumnRoles, TableSource, check_column
 from armwise.offline.logs.formats import dsjson, service_log
 from armwise.offline.logs.formats.dsjson import Events

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.offline.results.terminal import number
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _INK, _SOFT, _ACCENT, _ALARM = "#1f2933", "#5f6c7b", "#0b6fa4", "#b3261e"
 
 def _figure(width: float, height: float) -> Any:
     with needs("offline"):
-        from armwise.core.figure import Figure
+        from armwise.core.tools.figure import Figure
     return Figure(figsize=(width, height), layout="constrained")
 
 

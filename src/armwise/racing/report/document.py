@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.racing.report import repeat
 from armwise.racing.report.chapters import CHAPTERS, Chapter, Unbiased, errata, unbiased
 from armwise.racing.results.result import Result, round_number

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from armwise.core.figure import Figure
+from armwise.core.tools.figure import Figure
 from armwise.racing.report import pictures
 
 if TYPE_CHECKING:

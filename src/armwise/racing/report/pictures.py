@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from armwise.core.figure import Figure
+from armwise.core.tools.figure import Figure
 from armwise.theory import stopping
 
 if TYPE_CHECKING:

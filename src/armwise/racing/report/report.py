@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.racing.report import pictures, repeat, report_data
 from armwise.racing.run.workers import side_by_side
 

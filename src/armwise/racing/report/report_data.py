@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result

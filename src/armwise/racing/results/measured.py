@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armwise.core.agent import Floats
 from armwise.core.capabilities.stopping import Stopping
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.environments.lists import click_measure
 from armwise.racing.run.heat import Heat, Player, Run
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 if TYPE_CHECKING:
     from armwise.racing.results.result import Result

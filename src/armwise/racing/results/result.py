@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.core.agent import fraction
-from armwise.core.extras import needs
-from armwise.core.text_tables import html_table, text_table
+from armwise.core.tools.extras import needs
+from armwise.core.tools.text_tables import html_table, text_table
 from armwise.environments.environment import Environment
 from armwise.racing.results import archive, paired
 from armwise.racing.results.certificates import certify

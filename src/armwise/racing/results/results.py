@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.environments.environment import Environment
 from armwise.racing.results import archive
 from armwise.racing.results.result import Result

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent, Floats
 from armwise.core.capabilities.stopping import Stopping
-from armwise.core.extras import needs
 from armwise.core.seeds import purpose_seed
-from armwise.core.threads import thread_pools
+from armwise.core.tools.extras import needs
+from armwise.core.tools.threads import thread_pools
 from armwise.environments.environment import Block, Environment
 
 Player = Agent | Ranker  # who plays: agents choose an arm a round, rankers a list in a world of lists

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent, count
-from armwise.core.cluster import ENGINES, check_dask, dask_client, is_dask
-from armwise.core.extras import needs
-from armwise.core.progress import progress_bar
+from armwise.core.tools.cluster import ENGINES, check_dask, dask_client, is_dask
+from armwise.core.tools.extras import needs
+from armwise.core.tools.progress import progress_bar
 from armwise.environments.environment import Environment
 from armwise.racing.results.result import Result
 from armwise.racing.results.results import Results

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, TypeVar
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 T = TypeVar("T")
 

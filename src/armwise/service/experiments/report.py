@@ -8,7 +8,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
-from armwise.core.text_tables import html_table
+from armwise.core.tools.text_tables import html_table
 from armwise.service.log.export import stamp
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _picture(experiment: HostedExperiment, metric: str) -> str:
     title = f"<h2>{html.escape(metric)}: lift over {html.escape(experiment.definition.control)}</h2>"
     if len(shown) < 2:
         return f"{title}<p>Not enough units yet for a picture.</p>"
-    from armwise.core.figure import Figure
+    from armwise.core.tools.figure import Figure
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.subplots()

@@ -14,9 +14,9 @@ import numpy as np
 
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
 from armwise.core.agent import Floats, count
-from armwise.core.extras import needs
 from armwise.core.saving import Saved
-from armwise.core.threads import thread_pools
+from armwise.core.tools.extras import needs
+from armwise.core.tools.threads import thread_pools
 from armwise.policies.fixed import Constant, Policy, Tree
 
 _ROWS_FOR_THREADS = 50_000  # from here on, threads save more than it costs to start them

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from armwise.core.agent import Floats
-from armwise.core.threads import thread_pools
+from armwise.core.tools.threads import thread_pools
 from armwise.offline.logs.checks.duplicates import MAX_SAMPLE
 from armwise.offline.logs.rows import Ints, LogBlock
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 
 
 class Lines:

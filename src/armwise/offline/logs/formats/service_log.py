@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.offline.logs.cohorts import CLOSED, OPEN, RULES, STATUSES, Record
 
 ROWS = 1000  # of a table that are read at a time

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 import numpy as np
 
-from armwise.core.extras import needs
+from armwise.core.tools.extras import needs
 from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.features.encoding.tokens import InvalidInput, part, read_json
 from armwise.service.adapters.personalizer.rank import (
