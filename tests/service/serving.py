@@ -13,9 +13,9 @@ import uvicorn
 
 from armwise.core import saving
 from armwise.service.app import Service
-from armwise.service.engine.draw import Answer
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.fold import fold
+from armwise.service.engine.learning.fold import fold
+from armwise.service.engine.requests.draw import Answer
 from armwise.service.model.model import Model
 from armwise.service.web.connections import BoundedHeaders
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from armwise.service.engine.draw import answer as said
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.requests.draw import answer as said
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal, Written
 from armwise.service.journal.sqlite import SQLite

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from armwise.service.config import Config
-from armwise.service.engine.draw import answer
+from armwise.service.engine.requests.draw import answer
 from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal, Written
 from armwise.service.log.verify import verify

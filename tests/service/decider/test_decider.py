@@ -25,8 +25,8 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import arm_to_json, to_json
 from armwise.features.encoding.tokens import NO_TOKENS
 from armwise.service.decider.memory import Memory
-from armwise.service.engine.fold import fold
-from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.learning.fold import fold
+from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Creation, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite

@@ -7,7 +7,7 @@ import pytest
 
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.service.decider.memory import Memory
-from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Creation, Settings
 
 ARMS = read_named_arms([f"a{k}" for k in range(10)])

@@ -16,7 +16,7 @@ import armwise as aw
 from armwise import offline
 from armwise.service.app import Service
 from armwise.service.config import Config
-from armwise.service.engine.ranking import read_list_rewards
+from armwise.service.engine.requests.ranking import read_list_rewards
 from tests.service.serving import Running
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}, {"id": "grey", "price": 3}]

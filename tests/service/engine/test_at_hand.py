@@ -11,10 +11,10 @@ from armwise.core import saving
 from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.hashed import HashedRows
-from armwise.service.engine.draw import drawn
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.fold import fold
-from armwise.service.engine.learner import Learner
+from armwise.service.engine.learning.fold import fold
+from armwise.service.engine.learning.learner import Learner
+from armwise.service.engine.requests.draw import drawn
 from armwise.service.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
 from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.sqlite import SQLite

@@ -12,9 +12,9 @@ import pytest
 from armwise.core import saving
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.engine import fold as fold_module
-from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.learning import fold as fold_module
+from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import Change, Creation, Decision

@@ -17,7 +17,7 @@ from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import load_config, open_store
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.fold import fold
+from armwise.service.engine.learning.fold import fold
 from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
 from armwise.service.journal.journal import Journal, Write

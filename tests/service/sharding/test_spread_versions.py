@@ -12,7 +12,7 @@ from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.fold import fold
+from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
 from armwise.service.errors import Conflict
 from armwise.service.journal.events import Creation, Decision, Version

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-from armwise.service.engine.learner import AT_ONCE, Learner
+from armwise.service.engine.learning.learner import AT_ONCE, Learner
 from armwise.service.journal import journal as journal_module
 from armwise.service.journal.events import Event, Reward, Row
 from armwise.service.journal.journal import Journal, Write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from armwise.core import saving
-from armwise.service.engine.fold import fold
+from armwise.service.engine.learning.fold import fold
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.events import Decision, Lessons, Reward
 from armwise.service.journal.journal import Journal

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from armwise.service.decider.decided import Decided, ListRewards, Ranked, Receipt
-from armwise.service.engine.ranking import DEFAULT_SLOTS
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS
 
 
 class AsyncVerbs(abc.ABC):

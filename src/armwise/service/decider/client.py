@@ -30,8 +30,8 @@ from armwise.service.decider.parsing import (
     read_requests,
     read_reward,
 )
-from armwise.service.engine.ranking import DEFAULT_SLOTS, read_list_rewards
-from armwise.service.engine.slots import slot_id
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards
+from armwise.service.engine.requests.slots import slot_id
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards in one request

@@ -13,10 +13,10 @@ from armwise.features.encoding.tokens import RequestTokens, part
 from armwise.service.config import open_store
 from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.decider.home import APP, Given, receipt
-from armwise.service.engine.draw import answer
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.request import ParsedRequest
-from armwise.service.engine.slots import MARK, SlotsRequest, prepare_slots, shown_by
+from armwise.service.engine.requests.draw import answer
+from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
 from armwise.service.journal.journal import Journal, Write, Written
 from armwise.service.log.export import as_dsjson, entries

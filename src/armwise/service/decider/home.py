@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from armwise.service.decider.decided import Decided, Ranked, Receipt
-from armwise.service.engine.request import ParsedRequest
-from armwise.service.engine.slots import SlotsRequest
+from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import SlotsRequest
 from armwise.service.journal.events import Lessons, Reward
 from armwise.service.model.model import Model
 

@@ -22,8 +22,8 @@ from armwise.features.encoding.tokens import NO_TOKENS, ArmTokens, RequestTokens
 from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.decider.home import APP, Given, receipt
 from armwise.service.engine.ids import Ids
-from armwise.service.engine.request import ParsedRequest
-from armwise.service.engine.slots import SlotsRequest, slot_id
+from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import SlotsRequest, slot_id
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
 from armwise.service.journal.journal import canonical
@@ -146,7 +146,7 @@ class Memory:
         """Fill lists, one after the other.
 
         >>> from armwise.features.encoding.arms import read_arms
-        >>> from armwise.service.engine.ranking import read_ranking
+        >>> from armwise.service.engine.requests.ranking import read_ranking
         >>> Memory(Creation()).rank([read_ranking(b"{}", read_arms([b'"a"', b'"b"']), 2, pinned={0: "b"})])[0].arms
         ['b', 'a']
         """

@@ -15,9 +15,9 @@ from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.slate_log import SlateLog
 from armwise.service.decider.decided import Decided, Ranked
-from armwise.service.engine.ranking import DEFAULT_SLOTS, read_ranking
-from armwise.service.engine.request import ParsedRequest
-from armwise.service.engine.slots import MARK, SlotsRequest
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_ranking
+from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import MARK, SlotsRequest
 from armwise.service.journal.events import LARGEST, Decision
 from armwise.service.journal.journal import canonical
 

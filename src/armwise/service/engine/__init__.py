@@ -1,4 +1,4 @@
-"""The engine: draws arms, commits events, learns from the journal; no web framework.
+"""The engine: draws arms, commits events, learns from the journal; no web framework; ``requests`` and ``learning``.
 
 It imports model, journal, features and core.
 Invariant: a replay of the journal, a recovery from a snapshot and the running model agree to the bit.

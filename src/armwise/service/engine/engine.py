@@ -19,10 +19,10 @@ from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.commit_counts import CommitCounts
-from armwise.service.engine.draw import Answer, answer, drawn, undrawn, uniform
 from armwise.service.engine.ids import Ids
 from armwise.service.engine.journal_reader import JournalReader
-from armwise.service.engine.learner import Learner, Snapshots
+from armwise.service.engine.learning.learner import Learner, Snapshots
+from armwise.service.engine.requests.draw import Answer, answer, drawn, undrawn, uniform
 from armwise.service.engine.startup import apply, await_applications, warm
 from armwise.service.engine.writer import Writer
 from armwise.service.errors import Unavailable, Unknown

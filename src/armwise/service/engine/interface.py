@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import PackedTokens
 from armwise.service.engine.commit_counts import CommitCounts
-from armwise.service.engine.draw import Answer
+from armwise.service.engine.requests.draw import Answer
 from armwise.service.engine.writer import Done, Via
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.journal import Write, Written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from armwise.core import saving
-from armwise.service.engine.fold import fold, restore
+from armwise.service.engine.learning.fold import fold, restore
 from armwise.service.journal.bodies import catalogue_of
 from armwise.service.journal.events import CONFIG, KINDS, SEQUELS, Batch, Change, Creation, Decision, Row, Settings
 from armwise.service.journal.journal import Base, Journal, link

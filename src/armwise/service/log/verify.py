@@ -15,8 +15,8 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.native.choice import draw
-from armwise.service.engine.draw import uniform
-from armwise.service.engine.fold import fold
+from armwise.service.engine.learning.fold import fold
+from armwise.service.engine.requests.draw import uniform
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.bodies import hashed, together, unpack_arms

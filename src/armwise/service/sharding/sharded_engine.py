@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.service.engine.commit_counts import CommitCounts
-from armwise.service.engine.draw import Answer, answer
 from armwise.service.engine.engine import Engine, served_model
+from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.journal import Write, Written

@@ -23,8 +23,8 @@ from armwise.service.adapters.flags.failure import (
     Failure,
 )
 from armwise.service.adapters.flags.flag import Flag, flag_of
-from armwise.service.engine.draw import Answer, answer
 from armwise.service.engine.interface import ServedEngine
+from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Conflict
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply

@@ -1,6 +1,6 @@
 """Personalizer's multi-slot rank: several slots, an action of its own for each.
 
-Slots are drawn as those of a ranking are: see ``armwise.service.engine.slots``.
+Slots are drawn as those of a ranking are: see ``armwise.service.engine.requests.slots``.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from armwise.service.adapters.personalizer.rank import (
     retry_key,
 )
 from armwise.service.adapters.personalizer.schemas import MultiSlotAnswer, MultiSlotReward
-from armwise.service.engine.draw import answer
-from armwise.service.engine.slots import MARK, MAX_SLOTS, SlotsRequest, prepare_slots
+from armwise.service.engine.requests.draw import answer
+from armwise.service.engine.requests.slots import MARK, MAX_SLOTS, SlotsRequest, prepare_slots
 from armwise.service.journal.events import Activation, Reward, decided
 from armwise.service.journal.journal import Write
 from armwise.service.web import admission

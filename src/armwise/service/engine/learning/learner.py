@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from threading import Thread
 
 from armwise.core import saving
-from armwise.service.engine.fold import Recent, fold, give_up, refold, restore
+from armwise.service.engine.learning.fold import Recent, fold, give_up, refold, restore
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal, Write
 from armwise.service.journal.store import Database

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from armwise.agents.ranking.lists import Offer, OpenSlots, read_offer
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import InvalidInput, part
-from armwise.service.engine.slots import MAX_SLOTS, SlotsRequest
+from armwise.service.engine.requests.slots import MAX_SLOTS, SlotsRequest
 from armwise.service.journal.events import LARGEST
 
 DEFAULT_SLOTS = 5

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
-from armwise.service.engine.draw import answer
-from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.requests.draw import answer
+from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Decision, Reward
 from armwise.service.journal.journal import Write, keyed
 from armwise.service.model.explain import explain

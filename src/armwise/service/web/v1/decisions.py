@@ -9,9 +9,9 @@ import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
-from armwise.service.engine.draw import Answer, answer
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.engine.request import ParsedRequest
+from armwise.service.engine.requests.draw import Answer, answer
+from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Activation, Decision, Reward, Row
 from armwise.service.journal.journal import Write, Written
 from armwise.service.journal.rules import Status

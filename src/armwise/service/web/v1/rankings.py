@@ -8,10 +8,10 @@ import msgspec
 
 from armwise.features.encoding.arms import check_id, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
-from armwise.service.engine.draw import answer
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.engine.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking
-from armwise.service.engine.slots import MARK, SlotsRequest, prepare_slots, shown_by, slot_id
+from armwise.service.engine.requests.draw import answer
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking
+from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by, slot_id
 from armwise.service.errors import Unknown
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply

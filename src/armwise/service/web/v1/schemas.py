@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from armwise.service.engine.draw import Answer
+from armwise.service.engine.requests.draw import Answer
 from armwise.service.journal.events import DRIFT, LARGEST, LEARN, RULES
 
 Unset = msgspec.UnsetType

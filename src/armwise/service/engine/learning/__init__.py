@@ -1,0 +1,5 @@
+"""Learning: the fold of the journal into models, and the thread that does it.
+
+It imports model, journal, features and core.
+Invariant: the same events in the same order give the same models, bit for bit.
+"""
