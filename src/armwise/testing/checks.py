@@ -169,7 +169,7 @@ def run(agent: Agent, data: CheckRounds, start: int = 0, stop: int | None = None
 
 
 def state(agent: Agent) -> bytes:
-    """The state of an agent as bytes; for agents that cannot be saved, their next choices."""
+    """The state of an agent as bytes, to see whether it changed; of agents that cannot be saved, the attributes."""
     try:
         return saving.dumps(agent)
     except ValueError:
@@ -531,7 +531,7 @@ def _costs(agent: Agent, T: int) -> Floats | None:
 def bad_contexts(agent: Agent) -> list[Any]:
     sees, n_arms, dim = agent.sees, arms_of(agent), agent.dim or D
     if sees == "nothing":
-        return [np.ones(3), "context", 3]
+        return ["context", ["a", "b"], {}]  # numbers are taken, and not used
     if sees == "key":
         return [["unhashable"], {}, float("nan")]
     if sees == "advice":
