@@ -41,7 +41,7 @@ def offered(log: Log, policies: Mapping[str, Any]) -> dict[str, Mask] | None:
 
 
 def rows_of(values: Any, which: Mask) -> Any:
-    """What belongs to the rows that are kept, where there is one value for each row."""
+    """An argument of ``evaluate`` for the rows on offer: one value per row is cut to ``which``, others stay whole."""
     if hasattr(values, "iloc"):
         return values.iloc[np.flatnonzero(which)] if len(values) == len(which) else values
     if isinstance(values, (list, tuple, np.ndarray)) and len(values) == len(which):

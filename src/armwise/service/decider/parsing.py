@@ -181,7 +181,7 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
 
 
 def read_cost(cost: Any) -> float | list[float]:
-    """What a decision cost, one number or one per resource.
+    """Check the cost that a caller of ``Client`` gives: one number or one per resource.
 
     >>> read_cost(float("nan"))
     Traceback (most recent call last):
