@@ -43,9 +43,14 @@ def test_every_agent_has_a_page_with_its_three_parts():
 
 
 def test_every_parameter_has_words():
-    from docsite.parameters import WORDS, words
+    from docsite.parameters import WORDS, arguments, words
 
     used = {(agent, parameter) for agent, cls in agents().items() for parameter in inspect.signature(cls).parameters}
+    silent = [
+        f"{agent}.{parameter}" for agent, parameter in sorted(used)
+        if not {parameter, f"{agent}.{parameter}"} & (WORDS.keys() | arguments(agents()[agent]).keys())
+    ]  # fmt: skip
+    assert silent == [], "add a line under Args: in the class's docstring"
     assert all(words(*pair) for pair in used)
     known = {parameter for _, parameter in used} | {f"{agent}.{parameter}" for agent, parameter in used}
     assert set(WORDS) <= known, "words for a parameter that no agent has"

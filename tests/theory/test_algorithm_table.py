@@ -43,6 +43,11 @@ SURVEY_ROWS = {
 }
 
 
+def test_every_agent_says_how_it_is_made():
+    """Without ``call`` in its theory row, advice, pages and benchmarks would fail on an empty line of Python."""
+    assert [name for name, cls in agents().items() if not cls.theory.call] == [], "add call= to Theory(...)"
+
+
 @pytest.mark.parametrize("row", SURVEY)
 def test_the_survey_s_rows_are_the_agents_own(row):
     rows = {each.agent: each for each in aw.table().rows if each.survey_row == row}
