@@ -18,7 +18,7 @@ from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import LogError
 
 
-class Columns(Protocol):
+class EdgeColumns(Protocol):
     """What makes rows of numbers of contexts: ``armwise.export.EppoColumns``, or a feature map of your own."""
 
     def rows(self, contexts: Iterable[Mapping[str, Any]]) -> Floats:
@@ -159,7 +159,7 @@ class EdgeLog:
             self._names = sorted({_id(arm) for row in self.decisions for arm in row["arms"]})
         return self._names
 
-    def log(self, columns: Columns) -> Log:
+    def log(self, columns: EdgeColumns) -> Log:
         """A log over the rows that ``columns`` makes of the contexts, with the probabilities that were logged.
 
         >>> import armwise as aw

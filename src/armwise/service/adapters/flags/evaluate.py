@@ -48,7 +48,7 @@ RawContext = Annotated[
 ]
 
 
-class Evaluation(msgspec.Struct, forbid_unknown_fields=False):
+class FlagEvaluation(msgspec.Struct, forbid_unknown_fields=False):
     """What an evaluation takes: a context with the targeting key, other members are attributes."""
 
     context: RawContext
@@ -85,7 +85,7 @@ class Unit(NamedTuple):
     attributes: bytes
 
 
-_decode = msgspec.json.Decoder(Evaluation)
+_decode = msgspec.json.Decoder(FlagEvaluation)
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _kept: weakref.WeakKeyDictionary[ServedEngine, dict[tuple[str, str], Answer]] = weakref.WeakKeyDictionary()
 
@@ -264,8 +264,8 @@ def _failure(error: Exception, key: str) -> Failure:
 
 FAILED = dict.fromkeys((400, 401, 402, 403, 404, 409, 413, 503), Failed)
 ROUTES = [
-    Route("POST", "ofrep/v1/evaluate/flags/{}", "decide", evaluate, takes=Evaluation,
+    Route("POST", "ofrep/v1/evaluate/flags/{}", "decide", evaluate, takes=FlagEvaluation,
           gives={200: Evaluated, **FAILED}),
-    Route("POST", "ofrep/v1/evaluate/flags", "decide", evaluate_all, takes=Evaluation,
+    Route("POST", "ofrep/v1/evaluate/flags", "decide", evaluate_all, takes=FlagEvaluation,
           gives={200: EvaluatedFlags, 304: None, **FAILED}),
 ]  # fmt: skip

@@ -112,7 +112,7 @@ EXAMPLES: dict[str, Any] = {
     "VersionList": {"versions": [_VERSION]},
     "VersionShown": _VERSION,
     # ------------------------------------------------------------------ feature flags
-    "Evaluation": {"context": {"targetingKey": "user-7", "plan": "pro"}},
+    "FlagEvaluation": {"context": {"targetingKey": "user-7", "plan": "pro"}},
     "Evaluated": {
         "key": "banner", "value": True, "variant": "on", "reason": "SPLIT",
         "metadata": {"decision": "unit-5319-2991725", "probability": 0.95, "version": 12},

@@ -123,7 +123,7 @@ class OutcomesRequest(msgspec.Struct, forbid_unknown_fields=True):
     outcomes: list[OutcomeRequest]
 
 
-class OutcomeShown(msgspec.Struct):
+class ExperimentOutcomeShown(msgspec.Struct):
     """What came of an outcome: taken, repeated, late, or not in the experiment."""
 
     unit: str
@@ -134,7 +134,7 @@ class OutcomeShown(msgspec.Struct):
 class OutcomesAnswer(msgspec.Struct):
     """What came of each, in order."""
 
-    outcomes: list[OutcomeShown]
+    outcomes: list[ExperimentOutcomeShown]
 
 
 class ExperimentVerdictShown(msgspec.Struct):
