@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.learning.fold import restore
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
@@ -126,3 +127,30 @@ def test_a_journal_of_format_2_is_refused_with_what_to_do(engines: Make, tmp_pat
     raw.close()
     with pytest.raises(ValueError, match="the journal has format b'2'; this armwise reads b'4': use the one that"):
         engines()
+
+
+def test_snapshots_that_the_leader_replaces_while_they_are_loaded_are_loaded_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, a process that started at that moment ended, or served without the application."""
+    engine = many(tmp_path / "journal.db", "ab")
+    engine.snapshot()
+    journal = engine.open_journal()
+    seq, _ = journal.snapshot("a") or (0, b"")
+    execute, replaced = journal.connection.execute, list[int]()
+
+    def replacing(sql: str, values: Any = ()) -> Any:
+        if sql.startswith("SELECT data FROM snapshots WHERE app = ? AND seq") and not replaced:
+            for k in range(3):  # of each application two are kept
+                replaced.append(k)
+                engine.decide("a", b"{}", ARMS, id=f"e{k}")
+                engine.decide("b", b"{}", ARMS, id=f"e{k}")
+                engine.snapshot()
+        return execute(sql, values)
+
+    monkeypatch.setattr(journal.connection, "execute", replacing)
+    models, position = restore(journal)
+    assert len(replaced) == 3 and sorted(models) == ["a", "b"]
+    assert models["a"].version > seq and position == journal.last()[0]
+    journal.connection.close()
+    engine.stop()

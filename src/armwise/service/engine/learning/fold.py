@@ -289,6 +289,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     >>> restore(Journal(SQLite(":memory:").connect()))
     ({}, 0)
     """
+    published = journal.published()
     base, saved = journal.base().seq, journal.saved()
     if saved is None or saved.seq < base:
         saved = SnapshotMark(base, "")
@@ -305,8 +306,15 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
             continue
         try:
             stored = "SELECT data FROM snapshots WHERE app = ? AND seq = ?"
-            data = bytes(execute(stored, (app, seq))[0][0]) if app in newer else base_of(journal.connection, app)
-            models[app] = saving.loads(data or b"", f"snapshot of {app}")
+            if app in newer:
+                rows = execute(stored, (app, seq))
+                data = bytes(rows[0][0]) if rows else b""  # dropped meanwhile: newer ones are there
+            else:
+                data = base_of(journal.connection, app) or b""
+            models[app] = saving.loads(data, f"snapshot of {app}")
         except saving.LoadError:
-            log.exception("the snapshot of %s cannot be loaded", app)
+            if journal.published() == published:
+                log.exception("the snapshot of %s cannot be loaded", app)
+    if journal.published() != published:  # the leading process stored newer ones and dropped some of these: look again
+        return restore(journal, at_hand)
     return models, saved.seq
