@@ -210,7 +210,7 @@ class Router:
         models of now, then those that are gone.
         """
         rows = self.decider.log()
-        if not len(rows):
+        if rows.costs is None or not np.isfinite(rows.costs).any():
             raise ValueError("no decision of the journal has an outcome yet")
         named = [(row, [arm["id"] for arm in row["arms"]]) for row in rows.decisions()]
         names = list(dict.fromkeys([*self.models, *(name for _, offered in named for name in offered)]))

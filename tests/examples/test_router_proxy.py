@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 import re
 import sys
 import threading
@@ -131,9 +132,10 @@ def chat(app, n=1, **more):
 
 
 def logged(app):
-    """(arm, reward, cost) of every decision with an outcome, in order."""
+    """(arm, reward, cost) of every decision with a known cost, in order: the others are judged by their age alone."""
     log = app.router.decider.log()
-    return list(zip(log.arms.tolist(), log.rewards.tolist(), [] if log.costs is None else log.costs.tolist()))
+    rows = zip(log.arms.tolist(), log.rewards.tolist(), [] if log.costs is None else log.costs.tolist())
+    return [row for row in rows if not math.isnan(row[2])]
 
 
 def test_an_answer_its_dollars_and_feedback_later(make):

@@ -49,7 +49,7 @@ class RandUCB(RidgeAgent, OneRow):
         assumes="linear rewards: E[r | x] = x.theta, with sub-Gaussian noise",
         reference="Vaswani, Mehrabian, Durand, Kveton 2020",
         infinite_policies=True,
-        call="aw.RandUCB(dim={d}, n_arms={K})",
+        call="aw.RandUCB(dim={d})",
     )
     reward_range = (-np.inf, np.inf)
     keeps_sparse = True

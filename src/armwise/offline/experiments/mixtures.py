@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainc, gammaln
 
 from armwise.core.agent import Floats
+from armwise.core.tools.extras import needs
 
 
 def best_rho(v: float, alpha: float) -> float:
@@ -33,6 +33,9 @@ def log_gamma_mixture(s: Any, v: Any, rho: float, c: float = 1.0) -> Floats:
     >>> bool(log_gamma_mixture(34.0, 100.0, 12.6) > math.log(1 / 0.025))
     True
     """
+    with needs():
+        from scipy.special import gammainc, gammaln
+
     shape = rho / c**2
     first = shape * math.log(shape) - gammaln(shape) - math.log(gammainc(shape, shape))
     moved, grown = (c * np.asarray(s, float) + v) / c**2, (np.asarray(v, float) + rho) / c**2
@@ -48,6 +51,9 @@ def gamma_bound(v: Any, alpha: float, rho: float, c: float = 1.0) -> Floats:
     >>> round(float(gamma_bound(100.0, 0.025, best_rho(100.0, 0.025))), 1)
     33.5
     """
+    with needs():
+        from scipy.special import gammainc, gammaln
+
     v, target, shape = np.asarray(v, float), math.log(1.0 / alpha), rho / c**2
     s = np.sqrt(2.0 * v * target) + 2.0 * c * target + math.sqrt(rho)
     while np.any(short := log_gamma_mixture(s, v, rho, c) < target):

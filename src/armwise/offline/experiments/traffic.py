@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from armwise.core.agent import Floats, fraction
 from armwise.core.arguments import count, positive, short
 from armwise.core.seeds import stream
+from armwise.core.tools.extras import needs
 from armwise.core.tools.text_tables import html_table, text_table
 from armwise.offline.experiments.lifts import TYPICAL_VARIANCE
 from armwise.offline.experiments.metric import read_split
@@ -142,6 +142,9 @@ def traffic(
         if not 0.0 < base + step < 1.0:
             raise ValueError(f"the effect makes the rate {base + step:g}, which must lie between 0 and 1")
         other = (base + step) * (1.0 - base - step)
+    with needs():
+        from scipy.special import ndtr, ndtri
+
     window = positive("window", window, zero=True)
     if daily is not None:
         daily = positive("daily", daily)
