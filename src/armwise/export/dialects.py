@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 _LOW32 = 0xFFFFFFFF
 
 
@@ -15,71 +17,71 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-class Dialect:
+class Dialect(ABC):
     """Fragments of SQL; JSON types are named object, array, text, true, false and null, and ``numbers``."""
 
     real = "DOUBLE PRECISION"
     numbers: str  # the JSON types of numbers
 
+    @abstractmethod
     def chr(self, code: int) -> str:
         """A character by its code."""
-        raise NotImplementedError
 
+    @abstractmethod
     def xor(self, a: str, b: str) -> str:
         """Exclusive or."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hex(self, text: str) -> str:
         """The UTF-8 bytes of a text in upper-case hexadecimal digits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find(self, texts: str, text: str) -> str:
         """Where a text is in another, from 1 on; 0: nowhere."""
-        raise NotImplementedError
 
+    @abstractmethod
     def last(self, text: str, n: int) -> str:
         """The last n characters of a text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def type_of(self, node: str) -> str:
         """The JSON type of a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def children(self, node: str, type: str) -> str:
         """A table function: key, type and value of what is in an object or a list."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self, column: str) -> str:
         """A column of JSON text as a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def items(self, column: str) -> str:
         """``children`` of a column of JSON text that is a list."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, node: str) -> str:
         """A JSON string's text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def number(self, node: str) -> str:
         """A JSON number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def node(self, node: str, name: str) -> str:
         """A member of an object, as JSON; NULL where it has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def member(self, node: str, name: str) -> str:
         """A member of an object, as text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def least(self, a: str, b: str) -> str:
         """The smaller of two numbers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def greatest(self, a: str, b: str) -> str:
         """The larger of two numbers."""
-        raise NotImplementedError
 
     def big(self, value: str) -> str:
         """A whole number of 64 bits."""
