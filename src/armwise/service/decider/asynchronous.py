@@ -1,4 +1,4 @@
-"""The verbs for asyncio: what ``Decider`` and ``Client`` share."""
+"""Coroutines for ``Decider`` and ``Client``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AsyncVerbs(abc.ABC):
 
     @abc.abstractmethod
     def reward(self, id: Any, value: Any, cost: Any = None, *, final: bool = False) -> Any:
-        """Say what a decision, or a list, was worth."""
+        """Reward a decision or a list."""
 
     async def adecide(self, context: Any = None, arms: Iterable[Any] = (), *, id: str | None = None) -> Decided:
         """``decide`` for asyncio, in a thread.

@@ -1,4 +1,4 @@
-"""Chaos: a client's requests fail on purpose, as networks and services do, so that applications test their handlers."""
+"""Fault injection for a client's requests, so that applications can test their error handling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SETTINGS = {"seconds": 0.05, "seed": 0.0}
 
 
 class Chaos:
-    """Draws what goes wrong with each attempt to send a request; seeded, and for all threads of a client."""
+    """Draw the fault of each attempt to send a request; seeded, shared by all threads of a client."""
 
     def __init__(self, settings: Mapping[str, float]) -> None:
         for name, value in settings.items():
@@ -27,7 +27,7 @@ class Chaos:
         self._lock = threading.Lock()
 
     def draw(self) -> set[str]:
-        """What goes wrong with one attempt; a delay is taken here."""
+        """Return the fault of one attempt; delays happen here."""
         with self._lock:
             faults = {name for name, chance in self._chances.items() if self._random.random() < chance}
             pause = self._random.random() * self._seconds

@@ -1,4 +1,4 @@
-"""Client: the same verbs against a running ``armwise serve``, over HTTP; nothing but the standard library."""
+"""Client: the verbs of Decider over HTTP against ``armwise serve``, with the standard library only."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rew
 from armwise.service.engine.requests.slots import slot_id
 from armwise.service.model.lessons import read_lessons
 
-_MOST = 1000  # decisions or rewards in one request
-_MOST_REMEMBERED = 100_000  # decisions that were answered without the service
-_PIECE = 500_000  # bytes of lessons in one request
+_MOST = 1000  # decisions or rewards per request
+_MOST_REMEMBERED = 100_000  # remembered decisions that were answered without the service
+_PIECE = 500_000  # bytes of warm-start rows per request
 _INVALID = frozenset({400, 409, 413, 422})
-_AGAIN = frozenset({429, 502, 503, 504})  # answers after which the same request may be sent again
+_AGAIN = frozenset({429, 502, 503, 504})  # statuses after which a request is retried
 
 
 class ServiceError(RuntimeError):
@@ -50,11 +50,11 @@ class ServiceError(RuntimeError):
 
     def __init__(self, status: int, message: str, decision: str = "") -> None:
         super().__init__(message)
-        self.status, self.decision = status, decision  # the id of a decision that the service does not know
+        self.status, self.decision = status, decision  # the id of the unknown decision
 
 
 class InvalidRequest(ServiceError, ValueError):
-    """The service says that what was asked for makes no sense, as ``Decider`` would with a ValueError.
+    """The service refused invalid input, for which ``Decider`` raises ValueError.
 
     >>> isinstance(InvalidRequest(400, "arms must not be empty"), ValueError)
     True
@@ -107,10 +107,10 @@ class Client(AsyncVerbs):
         self.key, self.app, self.timeout, self.retries = key, app, timeout, retries
         self.fallback, self.deadline = fallback, timeout if deadline is None else deadline
         self._chaos = None if chaos is None else Chaos(chaos)
-        self._fell_back: dict[str, None] = {}  # ids of decisions that were answered here, the newest
+        self._fell_back: dict[str, None] = {}  # ids of the newest decisions answered by the fallback
         self._idle: list[http.client.HTTPConnection] = []
         self._lock, self._process = threading.Lock(), os.getpid()
-        weakref.finalize(self, _close_all, self._idle)  # a client that nobody closes leaves no socket behind
+        weakref.finalize(self, _close_all, self._idle)  # close sockets of a client that was never closed
 
     # ------------------------------------------------------------------ the verbs
 
@@ -132,7 +132,7 @@ class Client(AsyncVerbs):
         """
         asked = []
         for read in read_requests(requests):
-            # An id of our own making, so that a retry finds the decision it made.
+            # Choose the id here, so that a retry finds the decision it made.
             asked.append((read.id or uuid.uuid4().hex, read.context, read.arms))
         found: list[Decided] = []
         for start in range(0, len(asked), _MOST):
@@ -183,7 +183,7 @@ class Client(AsyncVerbs):
         for asked, request in zip(read_rankings(requests), requests):
             context, _ = read_context(request.get("context"))
             more = {name: request[name] for name in ("pinned", "at_most") if request.get(name) is not None}
-            # An id of our own making, so that a retry finds the list it made.
+            # Choose the id here, so that a retry finds the list it made.
             sent = {"id": asked.id or uuid.uuid4().hex, "k": len(asked.names)} | more
             body = b'%b,"context":%b,"arms":[%b]}' % (
                 json.dumps(sent).encode()[:-1], context, b",".join(map(bytes, asked.arms.raws)),
@@ -255,7 +255,7 @@ class Client(AsyncVerbs):
         return [Receipt(pair[0], "fallback") if pair[0] in self._fell_back else next(taken) for pair in every]
 
     def _fall_back(self, id: str, context: bytes, arms: ArmColumns, error: ServiceError) -> Decided:
-        """The caller's own arm, in place of an answer that did not come; raises that error if none is offered."""
+        """Return the fallback's arm instead of an answer; raise the error if there is no fallback."""
         names = list(arms.ids)
         if callable(self.fallback):
             arm = self.fallback(json.loads(context), names)
@@ -274,7 +274,7 @@ class Client(AsyncVerbs):
         return Decided(id, arm, math.nan, {}, context, arms, fallback=True)
 
     def explain(self, decision: Decided) -> Explanation:
-        """As ``Decider.explain``; the key must be allowed to read.
+        """As ``Decider.explain``; the key needs the role read.
 
         >>> from armwise.features.encoding.from_python import read_named_arms
         >>> made = Decided("e1", "a", 1.0, {"a": 1.0}, b"{}", read_named_arms(["a"]))
@@ -288,7 +288,7 @@ class Client(AsyncVerbs):
         return Explanation(**json.loads(self._send("POST", "/v1/explanations", body)))
 
     def warm_start(self, log: Any) -> int:
-        """As ``Decider.warm_start``, in pieces; the key must be the administrator's.
+        """As ``Decider.warm_start``, in chunks; the key needs the role admin.
 
         >>> Client("http://127.0.0.1:1").warm_start([])
         0
@@ -313,7 +313,7 @@ class Client(AsyncVerbs):
         return learnt
 
     def log(self, horizon: float | None = None) -> Any:
-        """As ``Decider.log``; the key must be allowed to read.
+        """As ``Decider.log``; the key needs the role read.
 
         >>> Client("http://127.0.0.1:1", retries=0).log()
         Traceback (most recent call last):
@@ -326,7 +326,7 @@ class Client(AsyncVerbs):
     # ------------------------------------------------------------------ life
 
     def close(self) -> None:
-        """Close the connections that are kept.
+        """Close idle connections.
 
         >>> Client("http://127.0.0.1:1").close()
         """
@@ -340,7 +340,7 @@ class Client(AsyncVerbs):
         self.close()
 
     def send(self, method: str, path: str, body: bytes | None) -> bytes:
-        """Ask the service something else than these verbs, with the same key and retries; path and body as it has them.
+        """Send any other request of the HTTP API, with the same key and retries.
 
         >>> Client("http://127.0.0.1:1", retries=0).send("GET", "/v1/experiments", None)
         Traceback (most recent call last):
@@ -350,7 +350,7 @@ class Client(AsyncVerbs):
         return self._send(method, path, body)
 
     def _keyed(self, path: str, body: bytes) -> bytes:
-        """Post with an idempotency key, so that a retry of ours changes nothing twice."""
+        """Post with an idempotency key, so that a retry changes nothing twice."""
         try:
             return self._send("POST", path, body, {"Idempotency-Key": uuid.uuid4().hex})
         except ServiceError as error:
@@ -362,7 +362,7 @@ class Client(AsyncVerbs):
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None,
         until: float | None = None,
     ) -> bytes:  # fmt: skip
-        """Send, again if need be, but for no longer than ``until``."""
+        """Send a request and retry it, but not after ``until``."""
         sent = {"Content-Type": "application/json", **(headers or {})}
         if self.key is not None:
             sent["Authorization"] = f"Bearer {self.key}"
@@ -409,7 +409,7 @@ class Client(AsyncVerbs):
         raise failure
 
     def _connection(self) -> http.client.HTTPConnection:
-        if os.getpid() != self._process:  # a forked child has connections of its own
+        if os.getpid() != self._process:  # a forked child opens its own connections
             self._idle, self._lock, self._process = [], threading.Lock(), os.getpid()
         with self._lock:
             if self._idle:
@@ -428,7 +428,7 @@ def _receipt(answer: dict[str, Any]) -> Receipt:
 
 
 def _reason(status: int, data: bytes) -> tuple[str, str]:
-    """What the service says is wrong, and the id of the decision that it does not know, if that is what is wrong."""
+    """Return the service's error message and, if it is about one, the id of the unknown decision."""
     try:
         answer = json.loads(data)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What ``Decider`` and ``Client`` answer with."""
+"""The answers of ``Decider`` and ``Client``."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
     probability: float
     chances: dict[str, float] | Sequence[float]  # by name, or in the order of the arms
     context: bytes = b"{}"  # as JSON
-    offered: ArmColumns | Sequence[bytes] = ()  # the arms, read or as JSON
-    fallback: bool = False  # the service could not be reached: the arm is the caller's own, its probability nan
+    offered: ArmColumns | Sequence[bytes] = ()  # the arms, parsed or as JSON
+    fallback: bool = False  # True: the service could not be reached; the arm is the caller's, its probability nan
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -41,7 +41,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def arms(self) -> list[bytes]:
-        """The arms that it was between, each as JSON.
+        """The arms on offer, each as JSON.
 
         >>> Decided("e1", "red", 1.0, {"red": 1.0}).arms
         []
@@ -119,7 +119,7 @@ class UnknownDecision(KeyError):
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
-    """What came of a reward: ``"taken"``, or ``"late"`` (its window was over) or ``"repeated"``, which are kept in the
+    """The status of a reward: ``"taken"``, or ``"late"`` (its window was over) or ``"repeated"``, which are kept in the
     log and not learnt; or ``"fallback"``: the decision was not the model's, and nothing was sent.
 
     >>> Receipt("e1", "late").status

@@ -46,11 +46,11 @@ from armwise.service.model.exporting import exported
 from armwise.service.model.lessons import read_lessons
 
 WEEK = 7 * 86400.0
-MAX_SILENT_WINDOW = 86400.0  # seconds of waiting for the first lesson, above which the first decision says so
+MAX_SILENT_WINDOW = 86400.0  # seconds until the first reward is learnt, above which the first decision warns
 
 
 class Decider(AsyncVerbs):
-    """Choose among named arms for a context with names, and learn from rewards that come by id.
+    """Choose among named arms for a context, and learn from rewards given by decision id.
 
     ``Decider()`` keeps everything in memory, its log too, without bound: about 2 kB per decision with 20 numbers.
     ``Decider("decisions/")`` keeps it in the decision service's journal in that folder: a decision is answered when the
@@ -108,12 +108,12 @@ class Decider(AsyncVerbs):
         own = held_in_memory(agent) if storage is None else None
 
         def creation(before: Creation | None) -> Creation:
-            """What the folder was made of, with what is asked for in its place."""
+            """Return the folder's settings, overridden by the arguments given."""
             extra = AUTOMATIC if before is None or before.settings.extra == AUTOMATIC else {}
             made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
             wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule, "learn": learn}
             if extra and ("dim" in wanted_features or own is not None):
-                extra = {}  # somebody has said how many positions there are
+                extra = {}  # the dimension was given
             if extra or made.settings.extra == AUTOMATIC:
                 wanted["extra"] = extra
             changed = {name: value for name, value in wanted.items() if value is not None}
@@ -132,7 +132,7 @@ class Decider(AsyncVerbs):
 
     @property
     def _home(self) -> Home:
-        """Where the decisions are kept; RuntimeError in a process that was forked after it was opened."""
+        """Return the storage; raise RuntimeError in a process forked after it was opened."""
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"this Decider was opened in process {self._process}, before it forked this one, which cannot share "
@@ -210,7 +210,7 @@ class Decider(AsyncVerbs):
             raise ValueError(str(error)) from None
 
     def _warn(self) -> None:
-        """Say once that an agent will learn nothing for long."""
+        """Warn once that the agent will learn nothing for long."""
         self._warned = True
         model = self._home.model()
         if model.learns == CLOSE and model.settings.window >= MAX_SILENT_WINDOW:

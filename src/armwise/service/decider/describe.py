@@ -1,4 +1,4 @@
-"""An agent as a journal describes it."""
+"""The description of an agent in a journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armwise.features.maps import FeatureMap
 
 
 class Undescribed(ValueError):
-    """An agent with something inside that is not made of plain numbers, such as a model of scikit-learn.
+    """The agent holds an object that is not made of plain numbers, such as a scikit-learn model.
 
     >>> isinstance(Undescribed(), ValueError)
     True
@@ -20,7 +20,7 @@ class Undescribed(ValueError):
 
 
 def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
-    """An agent's class and parameters; its ``dim`` is left to the features.
+    """Return an agent's class and parameters without its ``dim``, which the encoder determines.
 
     >>> import armwise as aw
     >>> described(aw.LinUCB(dim=3, alpha=0.5))["class"], "dim" in described(aw.LinUCB(dim=3))
@@ -35,7 +35,7 @@ def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def held_in_memory(agent: Any) -> Agent | None:
-    """A copy of an agent that cannot be described, such as one over a model of scikit-learn; None of any other.
+    """Return a copy of an agent that cannot be described, such as one over a scikit-learn model; else None.
 
     >>> import armwise as aw
     >>> held_in_memory(aw.LinUCB()) is None
@@ -55,9 +55,9 @@ def _spec(where: str, value: Any) -> Any:
         import armwise
 
         name = f"{value._namespace}{type(value).__qualname__}"
-        if isinstance(value, FeatureMap):  # what it was fitted to is no parameter
+        if isinstance(value, FeatureMap):  # fitted attributes are not parameters
             raise Undescribed(_why(where, value))
-        if not value._namespace and name not in dir(armwise):  # what holds a model of scikit-learn, say
+        if not value._namespace and name not in dir(armwise):  # for example a scikit-learn model
             raise Undescribed(_why(where, value))
         inside = {key: _spec(f"{where}.{key}", each) for key, each in value.params().items() if each is not None}
         if isinstance(value, Agent):

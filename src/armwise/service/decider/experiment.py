@@ -21,7 +21,7 @@ from armwise.service.experiments.hosted import HostedExperiment, create, definit
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Erased
 
-_open: dict[str, tuple[Engine, list[object]]] = {}  # engines of this process by folder, with who uses them
+_open: dict[str, tuple[Engine, list[object]]] = {}  # engines of this process by folder, with their users
 _opening = threading.Lock()
 
 
@@ -116,7 +116,7 @@ class Experiment:
     # ------------------------------------------------------------------ units
 
     def assign(self, unit: str, context: Any = None) -> Assignment:
-        """The unit's arm, a text: always the same one, whatever becomes of shares, processes and contexts.
+        """Return the unit's arm: always the same one, across changes of shares, processes and contexts.
 
         >>> with Experiment("colour", ["control", "blue"], forced={"tester": "blue"}) as test:
         ...     test.assign("tester").reason
@@ -134,7 +134,7 @@ class Experiment:
         return self._hosted.assign([unit if isinstance(unit, tuple) else (unit, None) for unit in units])
 
     def expose(self, unit: str) -> bool:
-        """The unit saw its arm, and counts from now on; False if it is not in the experiment.
+        """Record that the unit saw its arm: it counts from now on. Return False if it is not in the experiment.
 
         >>> with Experiment("colour", ["control", "blue"], exposure=True) as test:
         ...     _ = test.assign("u1"); test.expose("u1"), test.expose("u2")
@@ -145,7 +145,7 @@ class Experiment:
     def outcome(
         self, unit: str, value: float = 1.0, metric: str | None = None, *, id: str | None = None
     ) -> OutcomeReceipt:
-        """An outcome of a unit; with an ``id`` it counts once, however often it is delivered.
+        """Record an outcome of a unit; with an ``id`` it counts once, however often it is delivered.
 
         >>> with Experiment("colour", ["control", "blue"], {"name": "spent", "kind": "amount"}) as test:
         ...     _ = test.assign("u1")
@@ -181,7 +181,7 @@ class Experiment:
     # ------------------------------------------------------------------ the verdict, and what is made of it
 
     def verdict(self) -> ExperimentVerdict:
-        """Numbers, intervals and whether to stop: valid at any time, however often it is read.
+        """Return numbers, intervals and whether to stop: valid at any time, however often it is read.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.verdict().sentence
@@ -190,7 +190,7 @@ class Experiment:
         return self._hosted.verdict()
 
     def stop(self, arm: str | None = None, *, by: str = "", why: str = "") -> str:
-        """Give every unit this arm from now on (None: the verdict's, else control); returns it.
+        """Give every unit this arm from now on (None: the verdict's, else control); return it.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.stop("blue", by="ann", why="enough"), test.assign("anybody")
@@ -199,7 +199,7 @@ class Experiment:
         return self._hosted.stop(arm, by, why)
 
     def learn(self, *, by: str = "", why: str = "") -> None:
-        """Go on as a bandit, which has learnt all units so far: new ones get the arm that suits their context.
+        """Go on as a bandit, warm-started from all units so far; new units get the arm that suits their context.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.learn(); test.settings["mode"]
@@ -245,7 +245,7 @@ class Experiment:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made of, its state, and its log of who changed what and why.
+        """Return the definition, the state, and the log of who changed what and why.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.settings["state"], [line["what"] for line in test.settings["log"]]
@@ -254,7 +254,7 @@ class Experiment:
         return self._hosted.to_dict()
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
-        """One page of HTML that needs nothing else: verdict, intervals over time, arms, log; written to ``path``.
+        """Write a self-contained HTML page to ``path``: verdict, intervals over time, arms, log.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.report()[:15]
@@ -285,7 +285,7 @@ class Experiment:
         return await asyncio.to_thread(self.outcome, unit, value, metric, id=id)
 
     def close(self) -> None:
-        """Let the folder go, once no other experiment of this process uses it; what was answered is kept.
+        """Close the folder once no other experiment of this process uses it; acknowledged data is kept.
 
         >>> Experiment("colour", ["control", "blue"]).close()
         """

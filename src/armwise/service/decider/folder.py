@@ -23,7 +23,7 @@ from armwise.service.log.export import as_dsjson, entries
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
 from armwise.service.model.model import Model
 
-MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
+MOST_KEPT = 1000  # decisions per call whose features stay in memory until they are learnt
 
 
 class Folder:
@@ -49,9 +49,9 @@ class Folder:
             made = creation(journal.configured(APP)[1])
         finally:
             journal.connection.close()
-        self._rewarded = 0  # the last event that was a reward from here
-        self._n = 0  # decisions that were asked for here
-        self._look_at = 0 if made.settings.extra == AUTOMATIC else NEVER  # after so many there may be more positions
+        self._rewarded = 0  # the last reward event of this object
+        self._n = 0  # decisions of this object
+        self._look_at = 0 if made.settings.extra == AUTOMATIC else NEVER  # next check of the dimension
         self._latest: collections.deque[RequestTokens] = collections.deque(maxlen=SAMPLE)
         self._simulated = clock is not None  # time may jump by a week between two calls
         self._engine: Engine | None = Engine(store, {APP: made}, clock=clock, publish_every=0.02)
@@ -59,10 +59,10 @@ class Folder:
             self._engine.start()
         except RuntimeError as error:
             raise RuntimeError(f"{folder}: {error}") from None
-        except ValueError:  # an agent or settings that are refused: whoever asks again must find the folder free
+        except ValueError:  # refused settings: release the folder, so that it can be opened again
             self._engine.stop()
             raise
-        # Whoever forgets to close it, or ends the program, still lets the folder go, with what was learnt stored.
+        # If it is never closed, the end of the program stores the model and releases the folder.
         self._stop = weakref.finalize(self, _stop, self._engine, os.getpid())
 
     @property
@@ -91,7 +91,7 @@ class Folder:
         return [_decided(*each) for each in zip(engine.writer.write(writes), writes, requests)]
 
     def _prepare(self, requests: Sequence[ParsedRequest]) -> None:
-        """Learn what is due before these are decided."""
+        """Learn what is due, then draw these decisions."""
         if self._simulated:
             self._close_windows()
         if self._look_at < NEVER:
@@ -122,7 +122,7 @@ class Folder:
         return shown_by(lambda each: self.engine.find(APP, each)[:2], id)
 
     def _look(self, requests: Sequence[ParsedRequest]) -> None:
-        """Have as many positions as the decisions at hand ask for: an event of the journal, which trains the model."""
+        """Grow the dimension to what these decisions need: an event of the journal, which retrains the model."""
         self._latest.extend(RequestTokens(each.tokens, each.arms.tail) for each in requests)
         due, self._n = self._n >= self._look_at, self._n + len(requests)
         if not due:
@@ -151,7 +151,7 @@ class Folder:
         return receipts
 
     def _close_windows(self) -> None:
-        """Close what is due by a clock that was given, and learn it."""
+        """Close windows that are over by the given clock, and learn them."""
         engine = self.engine
         with engine.reading as journal:
             due = journal.due(engine.now(), limit=1)
@@ -160,14 +160,14 @@ class Folder:
             engine.wait_learnt()
 
     def model(self) -> Model:
-        """The model with all that is in the journal."""
+        """Return the model with all events of the journal."""
         if self._simulated:
             self._close_windows()
         self.engine.wait_learnt()
         return self.engine.model(APP)
 
     def lines(self) -> Iterator[bytes]:
-        """Every decision in order, with its status and its age now."""
+        """Yield every decision in order, with its status and its age now."""
         journal, now = self.engine.open_journal(), self.engine.now()
         try:
             yield from map(as_dsjson, entries(journal, APP, self.engine.forgotten(APP), now))
@@ -175,11 +175,11 @@ class Folder:
             journal.connection.close()
 
     def teach(self, lessons: Lessons) -> None:
-        """Journal what others decided, and learn it."""
+        """Journal decisions made elsewhere, and learn them."""
         self.engine.teach(APP, lessons)
 
     def close(self) -> None:
-        """Commit, learn and let the folder go."""
+        """Commit, learn, and release the folder."""
         if self._engine is not None:
             self._engine = None
             self._stop()

@@ -1,4 +1,4 @@
-"""Where a ``Decider`` lives: in memory or in a folder. Both answer the same questions."""
+"""The storage of a ``Decider``: memory or a folder, behind one interface."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from armwise.service.model.model import Model
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
 
 
-Given = tuple[str, float, Any]  # a decision's id, its reward, and what it cost (None: not said)
+Given = tuple[str, float, Any]  # a decision's id, its reward, its cost (None: not given)
 
 
 class Home(Protocol):
-    """What a home does."""
+    """The interface of a Decider's storage."""
 
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
@@ -36,17 +36,17 @@ class Home(Protocol):
         """The model with all that was decided and rewarded so far."""
 
     def lines(self) -> Iterable[bytes]:
-        """Every decision in order, as dsjson, with its status and its age now."""
+        """Yield every decision in order as dsjson, with its status and its age now."""
 
     def teach(self, lessons: Lessons) -> None:
-        """Learn what others decided."""
+        """Learn decisions made elsewhere."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release all resources."""
 
 
 def receipt(id: str, event: Reward, repeated: bool) -> Receipt:
-    """What came of a reward.
+    """Return the receipt of a reward.
 
     >>> receipt("e1", Reward(1.0, late=True), repeated=False).status
     'late'

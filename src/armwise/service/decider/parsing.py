@@ -1,4 +1,4 @@
-"""What ``Decider`` and ``Client`` are given, read and checked."""
+"""Parse and check the arguments of ``Decider`` and ``Client``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from armwise.service.journal.journal import canonical
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> ParsedRequest:
-    """One request of a batch; ``encoded`` is what becomes of its context first, if anything does.
+    """Parse one request of a batch; ``encoded`` transforms its context first, if given.
 
     >>> read_request({"arms": ["a"]}).arms.ids
     ('a',)
@@ -39,7 +39,7 @@ def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> P
 
 
 def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[ParsedRequest]:
-    """A batch of requests; one id may be in it twice, with the same content.
+    """Parse a batch of requests; an id may repeat with the same content.
 
     >>> read_requests([{"arms": ["a"], "id": "e1"}, {"arms": ["b"], "id": "e1"}])
     Traceback (most recent call last):
@@ -57,7 +57,7 @@ def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
 
 
 def read_rankings(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[SlotsRequest]:
-    """A batch of lists to fill.
+    """Parse a batch of lists to fill.
 
     >>> read_rankings([{"arms": ["a", "b"], "k": 2}])[0].names
     ['0', '1']
@@ -82,7 +82,7 @@ def read_rankings(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
 
 
 def read_list_id(id: Any, cost: Any) -> str:
-    """The id of a list, which has no cost of its own.
+    """Check the id of a list, which takes no cost.
 
     >>> read_list_id("e1", None)
     'e1'
@@ -100,7 +100,7 @@ def _content(asked: ParsedRequest) -> bytes:
 
 
 def read_id(id: Any) -> str | None:
-    """The id that a decision is to have, if one is wanted.
+    """Check the requested id of a decision, if any.
 
     >>> read_id(3)
     Traceback (most recent call last):
@@ -113,7 +113,7 @@ def read_id(id: Any) -> str | None:
 
 
 def read_pairs(rewards: Any) -> list[tuple[str, float, Any]]:
-    """Rewards of several decisions, each with what it cost or None.
+    """Parse rewards of several decisions, each with its cost or None.
 
     >>> read_pairs([("e1", 1), ("e2", 0.5, 0.01)])
     [('e1', 1.0, None), ('e2', 0.5, 0.01)]
@@ -127,7 +127,7 @@ def read_pairs(rewards: Any) -> list[tuple[str, float, Any]]:
 
 
 def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[Any]:
-    """What is iterated over, or a ValueError that names it; ``length`` is that of every row.
+    """Return a list of rows of the given length, or raise ValueError that names the argument.
 
     >>> rows("rewards", [1], "pairs of an id and a reward", 2)
     Traceback (most recent call last):
@@ -144,7 +144,7 @@ def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[
 
 
 def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
-    """The context and the arms of a decision that was answered.
+    """Return the context and the arms of an answered decision.
 
     >>> read_decision("e1")
     Traceback (most recent call last):
@@ -157,7 +157,7 @@ def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:
-    """A reward that was given, and the id of its decision.
+    """Return a reward and the id of its decision.
 
     >>> read_reward("e1", "much")
     Traceback (most recent call last):

@@ -19,7 +19,7 @@ from armwise.service.log.retain import Erased
 
 
 class RemoteExperiment:
-    """Sends what ``Experiment`` is asked; a retry of the client's changes nothing twice.
+    """The verbs of ``Experiment`` over HTTP; a retry changes nothing twice.
 
     >>> RemoteExperiment(Client("http://127.0.0.1:1"), "colour").assign([])
     []
@@ -34,7 +34,7 @@ class RemoteExperiment:
         return json.loads(self._client.send(method, self._path + path, sent))
 
     def create(self, told: dict[str, Any]) -> None:
-        """Make it, or find it as it was made."""
+        """Create it, or find the existing one."""
         self._ask("PUT", "", told)
 
     def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
@@ -48,11 +48,11 @@ class RemoteExperiment:
         return found
 
     def expose(self, units: Sequence[str]) -> list[bool]:
-        """Say that units saw their arms."""
+        """Record that units saw their arms."""
         return list(self._ask("POST", "/exposures", {"units": list(units)})["exposed"])
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
-        """Report outcomes; those without an id get one, so that a retry counts once."""
+        """Report outcomes; each without an id gets one, so that a retry counts once."""
         found: list[OutcomeReceipt] = []
         for start in range(0, len(outcomes), BATCH):
             some = [{"unit": unit, "value": value, "metric": metric, "id": id or uuid.uuid4().hex} for
@@ -62,7 +62,7 @@ class RemoteExperiment:
         return found
 
     def verdict(self) -> ExperimentVerdict:
-        """What the numbers say now."""
+        """Return the current verdict."""
         told = self._ask("GET", "/verdict")["verdict"]
         results = []
         for each in told.pop("results"):

@@ -12,7 +12,7 @@ from armwise.features.encoding.from_python import to_plain
 
 
 def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
-    """What becomes of a context before it is read (None: nothing), and the settings of the features.
+    """Return the transformation of contexts (None: none) and the settings of the features.
 
     >>> read_encoder(Encoder(dim=64, interactions=False), None)[1]
     {'dim': 64, 'interactions': False}
@@ -31,7 +31,7 @@ def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | 
 
 
 class Transformed:
-    """Contexts as a fitted transformer gives them: its columns by name, those of a sparse row that are not zero.
+    """Transform contexts: the output columns by name; of a sparse row those that are not zero.
 
     >>> class Double:
     ...     def transform(self, rows): return [[2.0 * rows[0]["hour"]]]

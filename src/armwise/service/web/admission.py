@@ -1,6 +1,6 @@
-"""How much is asked for: what may be done in the loop that serves all others, and what is too much.
+"""Admission: decide whether a request runs on the event loop, in a thread, or is refused as too large.
 
-What a request asks for is counted in pairs of features, what a configuration asks for in bytes of memory.
+The cost of a request is counted in pairs of crossed features, that of a configuration in bytes of memory.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from armwise.service.web.offload import run_in
 if TYPE_CHECKING:
     from armwise.service.web.http import Call
 
-_TINY = 4096  # bytes, two a token at least: LEAST_PAIRS at most, 5 ms at the very worst, so they need not be counted
-SMALL = 8192  # bytes that are read in the loop, whatever they are: 4000 numbers of one digit take 10 ms
-_COMMAS = 2000  # of larger bodies: between 2001 features at most
-FEW_PAIRS = 250_000  # that are crossed in the loop: about a millisecond
+_TINY = 4096  # bytes; smaller bodies hold at most LEAST_PAIRS pairs (two bytes per token) and take at most 5 ms
+SMALL = 8192  # bytes that the event loop always parses itself: 4000 one-digit numbers take 10 ms
+_COMMAS = 2000  # limit for larger bodies: the pairs of 2001 features
+FEW_PAIRS = 250_000  # pairs crossed on the event loop: about a millisecond
 T = TypeVar("T")
-_THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # not those that answer questions, which would wait behind
+_THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # read requests have another pool
 
 
 def large(body: bytes) -> bool:
-    """Whether to read a body would keep the loop from all others.
+    """Return whether parsing this body would block the event loop for too long.
 
     >>> large(b"{}")
     False
@@ -33,12 +33,12 @@ def large(body: bytes) -> bool:
 
 
 async def aside(apart: bool, work: Callable[[], T]) -> T:
-    """Do some work at once, or in a thread where that would keep others waiting."""
+    """Run the work on the event loop, or in a thread if it is large."""
     return await run_in(_THREADS, work) if apart else work()
 
 
 def pairs(contexts: Sequence[PackedTokens], arms: ArmTokens) -> int:
-    """How many pairs are crossed: a context's tokens and the constant with each arm's, its id and the constant.
+    """Count the crossed pairs: (context tokens + constant) x (arm tokens + id + constant).
 
     >>> from armwise.features.encoding.arms import read_arms
     >>> from armwise.features.encoding.tokens import part
@@ -50,15 +50,15 @@ def pairs(contexts: Sequence[PackedTokens], arms: ArmTokens) -> int:
 
 
 def heavy(call: Call, contexts: Sequence[PackedTokens], arms: ArmTokens, named: bool = False) -> bool:
-    """Whether a request is not for the loop; InvalidInput if the application does not take so much at once.
+    """Return whether a request needs a thread; raise InvalidInput if it exceeds the application's limit.
 
-    ``named``: the arms are not in the body.
+    ``named``: the arms come from a catalogue, not from the body.
     """
     if len(call.body) <= _TINY and len(contexts) == 1 and not named:
         return False
     model = call.engine.model(call.application)
     n, numbers = pairs(contexts, arms), arms.n * model.encoder.dim
-    if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # others cross nothing
+    if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # other encoders cross nothing
         return False
     most = model.settings.max_pairs
     if n > most:

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 
 class HTTPScope(TypedDict):
-    """What a server says of a connection; of other types than ``http`` only ``type`` is there.
+    """The connection scope; for types other than ``http`` only ``type`` is present.
 
     >>> HTTPScope(type="http", method="GET", path="/", query_string=b"", headers=[])["method"]
     'GET'
@@ -22,6 +22,6 @@ class HTTPScope(TypedDict):
     client: NotRequired[tuple[str, int] | None]
 
 
-Message = dict[str, Any]  # its ``type`` says which other keys it has
+Message = dict[str, Any]  # ``type`` determines the other keys
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""The audit log: who changed or deleted what, by the key's name; and keys that were refused, within limits."""
+"""The audit log: changes and deletions by name of the key, and refused keys at a limited rate."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from armwise.service.web.http import Call, Route
 
 log = logging.getLogger("armwise.audit")
-log.setLevel(logging.INFO)  # whatever the level of the other logs
-PER_MINUTE = 5  # refused keys of one address that are written down
-ADDRESSES = 1000  # that are told apart in a minute
-NOBODY = "(no key)"  # on loopback, where none are configured
+log.setLevel(logging.INFO)  # independent of the level of the other logs
+PER_MINUTE = 5  # refused keys logged per address and minute
+ADDRESSES = 1000  # addresses counted separately per minute
+NOBODY = "(no key)"  # on loopback, if no keys are configured
 
 
 def changed(route: Route, call: Call, status: int) -> None:
-    """Write down a request that an administrator's key was needed for, where it was more than a question."""
+    """Log a request that required the admin role and changed something."""
     if route.role != "admin" or call.method in ("GET", "HEAD"):
         return
     data = {"who": call.key.name or NOBODY, "application": call.application, "method": call.method, "path": route.path,
@@ -24,7 +24,7 @@ def changed(route: Route, call: Call, status: int) -> None:
 
 
 class RefusedKeys:
-    """Requests without a valid key: counted, and written down a few times a minute per address.
+    """Count requests without a valid key and log a few per minute and address.
 
     >>> refused = RefusedKeys()
     >>> refused.note("10.0.0.1", "v1/log"); refused.total
@@ -36,7 +36,7 @@ class RefusedKeys:
         self._minute, self._counts = 0, dict[str, int]()
 
     def note(self, address: str, path: str) -> None:
-        """One more.
+        """Count one refused request.
 
         >>> RefusedKeys().note("10.0.0.1", "v1/log")
         """

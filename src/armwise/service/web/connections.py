@@ -1,7 +1,7 @@
-"""Bounds on the size and the time of headers, which uvicorn's protocol over httptools does not have.
+"""Limits on the size and duration of request headers, which uvicorn's httptools protocol lacks.
 
-All else is configured where the server is started (``service/run.py``): how many connections are open, how long a kept
-one may be silent, and, in the kernel, how long what was sent may go unacknowledged. A proxy may do all of it instead.
+Other limits are configured where the server is started (``service/run.py``): open connections, keep-alive
+time and, in the kernel, the time that sent data may stay unacknowledged. A proxy can do all of this instead.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-MAX_HEADER_BYTES = 65_536  # of a request line and its headers
-HEADER_TIMEOUT = 10.0  # seconds that these may take, from the first byte or from connecting
+MAX_HEADER_BYTES = 65_536  # bytes of a request line and its headers
+HEADER_TIMEOUT = 10.0  # seconds for them to arrive, from the connection or the previous request on
 _PHRASES = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 class BoundedHeaders(HttpToolsProtocol):
-    """uvicorn's protocol; it overrides asyncio's and httptools' callbacks only and knows no application."""
+    """uvicorn's protocol with limits; it overrides callbacks of asyncio and httptools only."""
 
     _header_timer: asyncio.TimerHandle | None = None
     _in_headers = True
@@ -35,7 +35,7 @@ class BoundedHeaders(HttpToolsProtocol):
             return
         if self._in_headers:
             self._header_bytes += len(data)
-            # What a first packet holds beyond its headers is its body: only a packet without their end counts.
+            # Data after the end of the headers is the body: count a packet only if the headers do not end in it.
             if self._header_bytes > MAX_HEADER_BYTES and b"\r\n\r\n" not in data[:MAX_HEADER_BYTES]:
                 self._refuse(431, f"a request line and its headers must have at most {MAX_HEADER_BYTES} bytes")
                 return

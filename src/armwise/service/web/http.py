@@ -1,4 +1,4 @@
-"""The little HTTP that the faces need over ASGI: one call, one response, routes on the raw path."""
+"""A small HTTP layer over ASGI for the APIs: requests, responses, and routes on the raw path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Response(NamedTuple):
-    """Status, body (bytes, or pieces of it as they come), media type, further headers.
+    """A response: status, body (bytes or a stream of chunks), media type, further headers.
 
     >>> reply({"ok": True}).body
     b'{"ok":true}'
@@ -36,7 +36,7 @@ class Response(NamedTuple):
 
 
 def reply(value: Any, status: int = 200) -> Response:
-    """A JSON response.
+    """Return a JSON response.
 
     >>> reply([1], 201).status
     201
@@ -54,10 +54,10 @@ class Problem(Exception):
     def __init__(self, status: int, code: str, message: str, headers: Headers = (), decision: str = "") -> None:
         super().__init__(message)
         self.status, self.code, self.headers = status, code, headers
-        self.decision = decision  # the id of the decision that does not exist, where one was meant
+        self.decision = decision  # the id of the unknown decision, if the error is about one
 
     def response(self) -> Response:
-        """As both faces say it.
+        """Return the error body of the native API.
 
         >>> Problem(400, "BadArgument", "no").response().status
         400
@@ -80,7 +80,7 @@ PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
 
 
 def problem_of(error: Exception) -> Problem | None:
-    """The answer to what the engine raises; None for what nobody foresaw.
+    """Return the HTTP error for an exception of the engine; None for an unexpected one.
 
     >>> problem_of(InvalidInput("arms must not be empty")).status
     400
@@ -95,7 +95,7 @@ def problem_of(error: Exception) -> Problem | None:
 
 
 class Call:
-    """One request: what was asked, by whom, of which application.
+    """A request with its key and its application.
 
     >>> Call(None, "GET", ("v1", "log"), b"after=3", [], "shop").query
     {'after': '3'}
@@ -111,9 +111,9 @@ class Call:
         headers: Sequence[tuple[bytes, bytes]], application: str,
     ) -> None:  # fmt: skip
         self.engine, self.method, self.path, self._query = engine, method, path, query
-        self.headers = dict(reversed(headers))  # of a name that appears twice, the first
+        self.headers = dict(reversed(headers))  # the first value if a name repeats
         self.application = application
-        self.named = False  # whether the path began with ``/apps/NAME``
+        self.named = False  # whether the path started with ``/apps/NAME``
         self.params: tuple[str, ...] = ()
         self.key: Key = ANYONE
         self.body = b""
@@ -121,7 +121,7 @@ class Call:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query string; of a name that appears twice, the last.
+        """Return the query parameters; the last value if a name repeats.
 
         >>> Call(None, "GET", (), b"a=1&b=%20", [], "").query
         {'a': '1', 'b': ' '}
@@ -134,7 +134,7 @@ class Call:
             raise Problem(400, "BadArgument", "the query string cannot be read") from None
 
     def header(self, name: bytes) -> str:
-        """A header by its lower-case name; empty if absent.
+        """Return a header by its lower-case name, or "".
 
         >>> Call(None, "GET", (), b"", [(b"etag", b"1")], "").header(b"etag")
         '1'
@@ -143,7 +143,7 @@ class Call:
 
     @property
     def request_id(self) -> str:
-        """The idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``.
+        """Return the idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``.
 
         >>> Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], "").request_id
         '7'
@@ -155,12 +155,12 @@ class Call:
         return found
 
     async def submit(self, group: Sequence[Write]) -> list[Written]:
-        """Make writes durable, without blocking the loop; raises what refused them."""
+        """Commit writes without blocking the event loop; raise the error that refused them."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Appended] = loop.create_future()
 
         def done(outcome: Appended) -> None:
-            if not future.done():  # the caller may have gone
+            if not future.done():  # the client may have disconnected
                 future.set_result(outcome)
 
         self.engine.writer.submit(group, done, loop.call_soon_threadsafe)
@@ -174,10 +174,10 @@ Handler = Callable[[Call], Awaitable[Response]]
 
 
 class Route(NamedTuple):
-    """A method and a path, whose ``{}`` segments become ``call.params``; the role it takes (empty: none).
+    """A method and a path, whose ``{}`` segments become ``call.params``; the required role (empty: none).
 
-    ``limit`` is the largest body in bytes, where it is not the configured one. The rest is for the OpenAPI document:
-    what a body is read into, what is answered (by status: a struct, a media type, or nothing), and the query.
+    ``limit`` is the maximum body size in bytes if it differs from the configured one. The rest is for OpenAPI:
+    the struct of the body, the answers by status (a struct, a media type, or nothing), and the query parameters.
 
     >>> Route("GET", "v1/decisions/{}", "read", None).path
     'v1/decisions/{}'
@@ -194,7 +194,7 @@ class Route(NamedTuple):
 
 
 class Router:
-    """Finds the route of a path that is split before it is decoded, so that ``%2F`` stays inside a segment.
+    """Find the route of a path; the path is split before it is decoded, so that ``%2F`` stays inside a segment.
 
     >>> router = Router([Route("GET", "v1/decisions/{}", "read", None)])
     >>> router.find("GET", ("v1", "decisions", "a/b"))[1]
@@ -209,7 +209,7 @@ class Router:
         self._open = [path for path in self._table if "{}" in path]
 
     def find(self, method: str, path: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
-        """The route and its parameters; Problem 404 or 405.
+        """Return the route and its parameters; raise Problem 404 or 405.
 
         >>> Router([]).find("GET", ("x",))
         Traceback (most recent call last):
@@ -235,7 +235,7 @@ class Router:
 
 @functools.lru_cache(maxsize=256)
 def split_path(raw: bytes) -> tuple[str, ...]:
-    """The segments of a raw path, each percent-decoded by itself.
+    """Return the percent-decoded segments of a raw path.
 
     >>> split_path(b"/v1/decisions/a%2Fb%20c/reward?x=1")
     ('v1', 'decisions', 'a/b c', 'reward')
@@ -245,13 +245,13 @@ def split_path(raw: bytes) -> tuple[str, ...]:
         path = tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
     except UnicodeDecodeError:
         raise Problem(400, "BadArgument", "the path is not UTF-8") from None
-    if b"%00" in raw:  # no id has one, and PostgreSQL takes none
+    if b"%00" in raw:  # no id contains NUL, and PostgreSQL stores none
         raise Problem(400, "BadArgument", "the path must not have a NUL character")
     return path
 
 
 def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
-    """A JSON object with no other fields than these.
+    """Parse a JSON object; refuse unknown fields.
 
     >>> read_object(b'{"value": 1}', {"value"})
     {'value': 1}
@@ -265,7 +265,7 @@ def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
 
 
 def finite(value: Any, what: str = "a number") -> float:
-    """A number as a float.
+    """Return a finite number as a float.
 
     >>> finite(True, "value")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Keys and what they may do. Only hashes are kept, and every key is compared with all of them, in constant time."""
+"""API keys and their roles. Only hashes are stored; a key is compared with all of them in constant time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-ROLES = ("read", "decide", "reward", "admin")  # admin may do everything
+ROLES = ("read", "decide", "reward", "admin")  # admin includes all others
 
 
 class Key(msgspec.Struct, forbid_unknown_fields=True):
-    """One key: the SHA-256 of the secret in hexadecimal, its roles, its applications (all if none are named).
+    """A key: the SHA-256 of its secret in hexadecimal, its roles, its applications (none named: all).
 
     >>> Key(name="shop", sha256=digest("s3cret"), roles=["decide"]).may("decide", "default")
     True
@@ -36,7 +36,7 @@ class Key(msgspec.Struct, forbid_unknown_fields=True):
             )
 
     def may(self, role: str, application: str) -> bool:
-        """Whether this key allows something.
+        """Return whether this key has a role for an application.
 
         >>> Key(name="k", sha256=digest("s"), roles=["read"], applications=["a"]).may("read", "b")
         False
@@ -46,11 +46,11 @@ class Key(msgspec.Struct, forbid_unknown_fields=True):
         return role in self.roles or "admin" in self.roles
 
 
-ANYONE = Key(name="", sha256="0" * 64, roles=["admin"])  # on loopback, where no keys are configured
+ANYONE = Key(name="", sha256="0" * 64, roles=["admin"])  # on loopback, if no keys are configured
 
 
 def digest(secret: str) -> str:
-    """How a key is kept.
+    """Return the hash that is stored of a secret.
 
     >>> digest("s3cret")[:8]
     '1ec1c26b'
@@ -59,7 +59,7 @@ def digest(secret: str) -> str:
 
 
 def new_secret() -> str:
-    """A key nobody can guess: 256 bits, so that a plain hash keeps it.
+    """Return a random secret of 256 bits, for which a plain hash is safe.
 
     >>> len(new_secret()) >= 43
     True
@@ -82,7 +82,7 @@ class Keys:
         return bool(self._keys)
 
     def find(self, secret: str | None) -> Key | None:
-        """The key with this secret; the time taken does not depend on which, or on how nearly it fits.
+        """Return the key with this secret, in a time that does not depend on the secret.
 
         >>> Keys([]).find(None) is ANYONE
         True

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, on standard error."""
+"""Structured logs: one JSON object per line on standard error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class JsonLines(logging.Formatter):
-    """A log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
+    """Format a log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
 
     >>> record = logging.LogRecord("armwise.service", logging.INFO, "", 0, "ready", None, None)
     >>> json.loads(JsonLines().format(record))["message"]
@@ -33,7 +33,7 @@ class JsonLines(logging.Formatter):
 
 
 def check_level(level: str) -> None:
-    """ValueError if there is no such level.
+    """Raise ValueError if the level is unknown.
 
     >>> check_level("info")
     """
@@ -42,7 +42,7 @@ def check_level(level: str) -> None:
 
 
 def set_up(level: str) -> None:
-    """Send all logs of the service and its server, and Python's own warnings, to standard error, as lines.
+    """Send the logs of the service and its server, and Python's warnings, to standard error as JSON lines.
 
     >>> set_up("verbose")
     Traceback (most recent call last):

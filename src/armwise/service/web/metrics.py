@@ -1,4 +1,4 @@
-"""What Prometheus reads: counters and a histogram, in its text format."""
+"""Prometheus metrics in the text format."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 class Metrics:
-    """Counts of responses and their times.
+    """Count responses and their durations.
 
     >>> metrics = Metrics()
     >>> metrics.observe("POST", "v1/decisions", 201, 0.004)
@@ -70,7 +70,7 @@ class Metrics:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self._buckets: dict[str, list[int]] = {}
         self._sums: Counter[str] = Counter()
-        self.refusals: Counter[tuple[str, str]] = Counter()  # by application and the error's code
+        self.refusals: Counter[tuple[str, str]] = Counter()  # by application and error code
         self.refused_keys = 0
 
     def observe(self, method: str, path: str, status: int, seconds: float) -> None:
@@ -85,7 +85,7 @@ class Metrics:
         self._sums[path] += seconds  # type: ignore[assignment]
 
     def lines(self) -> list[str]:
-        """The requests, in the text format.
+        """Return the request metrics in the text format.
 
         >>> Metrics().lines()[0]
         '# TYPE armwise_requests_total counter'
@@ -101,7 +101,7 @@ class Metrics:
     def render(
         self, engine: ServedEngine, key: Key = ANYONE, look: Callable[[str], dict[str, Any]] | None = None
     ) -> bytes:
-        """Everything, the state of the applications that ``key`` may read included; ``look`` tells what one earns.
+        """Return all metrics, including the applications that ``key`` may read; ``look`` returns what one earns.
 
         >>> from armwise.service.journal.sqlite import SQLite
         >>> from armwise.service.engine.engine import Engine
@@ -159,7 +159,7 @@ class Metrics:
 
 
 def _explained(text: Sequence[str]) -> Iterator[str]:
-    """Lines of the text format, before the type of each metric what it is."""
+    """Add a HELP line before each TYPE line."""
     for line in text:
         name = line.split(" ")[2] if line.startswith("# TYPE armwise_") else ""
         if told := HELP.get(name.removeprefix("armwise_")):
@@ -177,13 +177,13 @@ def _databases(parts: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 
 def _looked(look: Callable[[str], dict[str, Any]], app: str) -> dict[str, Any] | None:
-    with contextlib.suppress(Unavailable, Unknown):  # its journal cannot be read now, or it is gone
+    with contextlib.suppress(Unavailable, Unknown):  # its journal cannot be read now, or it was deleted
         return look(app)
     return None
 
 
 def _earned(seen: Mapping[str, dict[str, Any]]) -> list[str]:
-    """What decisions earn, all and per arm, by age; and what versions earn more than the one that leads."""
+    """Return rewards per decision, in total and per arm, by age, and the uplift of versions over the leading one."""
     text = ["# TYPE armwise_reward_horizon_seconds gauge"]
     for app, each in seen.items():
         horizon = each["cohort"]["horizon"]
@@ -224,7 +224,7 @@ def _by_application(name: str, kind: str, values: Mapping[str, float]) -> list[s
 
 
 def _histogram(name: str, labels: str, bounds: Sequence[float], counts: Sequence[int], total: float) -> list[str]:
-    """The lines of one histogram, from how many fell between two bounds."""
+    """Return the lines of a histogram from its counts per bucket."""
     lines, n, inside = [], 0, f"{labels}," if labels else ""
     for bound, count in zip((*bounds, "+Inf"), counts):
         n += count

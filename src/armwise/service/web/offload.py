@@ -1,4 +1,4 @@
-"""Blocking work in threads: a cancelled request waits for its thread, so that nothing is closed while it is in use."""
+"""Blocking work in threads. A cancelled request waits for its thread, so that no resource is closed while in use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def in_thread(work: Callable[P, T], /, *args: P.args, **options: P.kwargs)
 
 
 async def run_in(pool: Executor | None, work: Callable[[], T]) -> T:
-    """The same in a given pool (None: the loop's).
+    """Like ``in_thread``, in a given pool (None: the event loop's).
 
     >>> asyncio.run(run_in(None, lambda: 7))
     7
@@ -38,6 +38,6 @@ async def run_in(pool: Executor | None, work: Callable[[], T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        running.exception()  # nobody asks for it any more
+        running.exception()  # the caller was cancelled: its result is not needed
         raise cancelled
     return running.result()

@@ -1,7 +1,7 @@
 """The web page at ``/``: one file without external resources; it reads ``/v1/live``, server-sent events.
 
 It imports web, engine and model.
-Invariant: the page shows only what the key of its reader may read.
+Invariant: the page shows only data that the reader's key may read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HTML = (files(__name__) / "index.html").read_bytes()
 
 
 def policy(page: bytes) -> bytes:
-    """The content security policy: only the page's own script and style, by their hashes.
+    """Return the content security policy: only the page's own script and style, by hash.
 
     >>> policy(b"<style>a</style><script>b</script>")[:20]
     b"default-src 'none'; "
@@ -45,27 +45,27 @@ _HEADERS = (
 
 
 async def show(call: Call) -> Response:
-    """``GET /``: the frame, which holds no data."""
+    """``GET /``: the empty page, without data."""
     return Response(200, HTML, b"text/html; charset=utf-8", _HEADERS)
 
 
 async def live(call: Call) -> Response:
-    """``GET /v1/live``: the state of an application now, and again whenever it changes."""
+    """``GET /v1/live``: the state of an application, sent again whenever it changes."""
     names = [name for name in sorted(call.engine.models) if call.key.may("read", name)]
-    await in_thread(call.service.watch, call.application)  # what cannot be shown at all is no 200
+    await in_thread(call.service.watch, call.application)  # before the status is sent: errors are no 200
     return Response(200, stream(call.service, call.application, names), b"text/event-stream")
 
 
 async def stream(service: Any, application: str, names: list[str]) -> AsyncGenerator[bytes, None]:
-    """Server-sent events, until the reader goes or the service ends."""
+    """Yield server-sent events until the reader disconnects or the service stops."""
     before, quiet = b"", 0
     while service.ready and not service.ending:
-        seen = await in_thread(lambda: service.watch(application).look())  # a reload makes another watch
+        seen = await in_thread(lambda: service.watch(application).look())  # a reload makes a new watch
         data = msgspec.json.encode(seen | {"applications": names})
         if data != before:
             yield b"data: " + data + b"\n\n"
             before, quiet = data, 0
-        elif quiet >= 15:  # so that both ends notice when the other is gone
+        elif quiet >= 15:  # keep-alive: each end notices that the other is gone
             yield b": still here\n\n"
             quiet = 0
         quiet += 1

@@ -1,4 +1,4 @@
-"""The newest events of an application, from every database that has some, in the order of their time."""
+"""The newest events of an application from all databases, in order of time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
 
-BACK = 100_000  # events of a database that are read when the first one looks
-PIECE = 50  # events that are read at once
+BACK = 100_000  # events per database read at first
+PIECE = 50  # events per read
 
 
 def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
-    """What is raised where a database cannot be read.
+    """Return the exceptions that mean that a database cannot be read.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> Unavailable in errors_of(Engine(SQLite(":memory:"), {}))
@@ -43,13 +43,13 @@ class Source:
         self.errors = errors_of(engine)
         self.journal: Journal = engine.open_journal()
         self.journal.connection.patience = STALL
-        self.forgotten = engine.forgotten(app)  # of a log that was deleted, nothing is ever read
+        self.forgotten = engine.forgotten(app)  # True: the log was deleted, read nothing more
         self.seq = max(self.forgotten, self.journal.last()[0] - BACK)
-        self.rows: collections.deque[Row] = collections.deque()  # read, and not taken yet
+        self.rows: collections.deque[Row] = collections.deque()  # read, not yet consumed
         self.ended = False
 
     def skip(self) -> None:
-        """Where more comes than can be read, what is shown is the newest.
+        """Skip to the newest events if more arrive than can be read.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -65,7 +65,7 @@ class Source:
             self.rows.clear()
 
     def read(self) -> None:
-        """Have some more, if there are any; from the end on nobody asks again before the next look.
+        """Read more events; after the end is reached, not again before the next look.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -83,7 +83,7 @@ class Source:
 
     @property
     def unread(self) -> int:
-        """Events that are durable and not taken yet.
+        """Return the number of durable events not yet consumed.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -94,12 +94,12 @@ class Source:
         return max(0, self.journal.last()[0] - self.seq) + len(self.rows)
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self.journal.connection.close()
 
 
 class Feed:
-    """The databases of a service; one that cannot be read is left out until it can.
+    """The events of all databases of a service; a database that cannot be read is skipped until it can.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.journal.sqlite import SQLite
@@ -111,12 +111,12 @@ class Feed:
 
     def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
-        self._sources: dict[int, Source] = {}  # by the engine
-        self.sources: list[Source] = []  # that can be read now
+        self._sources: dict[int, Source] = {}  # opened by the engine
+        self.sources: list[Source] = []  # readable now
         self.look()
 
     def look(self) -> None:
-        """Find out which databases can be read; whatever is wrong is raised where there is none.
+        """Find the readable databases; raise the error if there is none.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -129,7 +129,7 @@ class Feed:
         engines = self._engine.started
         for each in engines:
             try:
-                if len(engines) > 1 and not each.writer.moving:  # whoever asks it waits
+                if len(engines) > 1 and not each.writer.moving:  # its callers wait
                     continue
                 if id(each) not in self._sources:
                     self._sources[id(each)] = Source(each, self._app)
@@ -142,7 +142,7 @@ class Feed:
         self.sources = found
 
     def rows(self, until: float) -> Iterator[tuple[Source, Row]]:
-        """What is new, the oldest first, for as long as the thread has not worked ``until`` then.
+        """Yield new events, the oldest first, until the thread has used its CPU time ``until``.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -166,7 +166,7 @@ class Feed:
 
     @property
     def forgotten(self) -> bool:
-        """Whether a log was deleted of which something may have been read.
+        """Return whether a log was deleted after some of it may have been read.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.journal.sqlite import SQLite
@@ -177,6 +177,6 @@ class Feed:
         return any(source.engine.forgotten(self._app) > source.forgotten for source in self.sources)
 
     def close(self) -> None:
-        """Let go of all journals."""
+        """Close all journals."""
         for source in self._sources.values():
             source.close()

@@ -1,4 +1,4 @@
-"""Policies beside the one that decides: what each would have earned on the same decisions."""
+"""Counterfactual policies on the live page: the estimated reward of each on the same decisions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from armwise.service.model.drawing.encoded import offered, stack_of
 from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.uplift import Weights, uplift_interval
 
-SLOWEST = 0.25  # seconds of processor time that a policy may take for a decision, before it is followed no longer
-ENOUGH = 30  # effective decisions that an interval needs
-MOST_UNKNOWN = 0.05  # of a policy's decisions, above which no number is given, only bounds
-MAX_JUDGED = 50_000  # decisions of a policy that are kept
+SLOWEST = 0.25  # seconds of CPU time per decision above which a policy is dropped
+ENOUGH = 30  # effective sample size that an interval needs
+MOST_UNKNOWN = 0.05  # share of uncovered decisions above which only bounds are shown
+MAX_JUDGED = 50_000  # decisions kept per policy
 
 
 def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dict[str, Any]:
-    """What is known of a policy, as the page shows it: how much more than the live one it would have earned.
+    """Return a policy's estimated difference to the live policy, as the page shows it.
 
     >>> shown("at random", Weights(*np.ones((3, 1))), np.ones(1), [0.0, 1.0])["ess"]
     1.0
@@ -34,14 +34,14 @@ def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dic
     if n:
         uplift, low, high = uplift_interval(policy, Weights(*np.ones((3, n))), rewards, *ends)
         numbers |= {"low": low, "high": high}
-        if unknown_of(policy) <= MOST_UNKNOWN:  # else it is the middle of what nobody knows
+        if unknown_of(policy) <= MOST_UNKNOWN:  # otherwise the estimate would be the middle of the bounds
             value = min(max(float(rewards.mean()) + uplift, ends[0]), ends[1])
             numbers |= {"value": value, "uplift": uplift}
     return {"name": name, "n": n, "ess": ess, "warning": "; ".join(_doubts(policy, n, ess)), **numbers}
 
 
 def unknown_of(policy: Weights) -> float:
-    """The share of a policy's decisions that are arms without a chance.
+    """Return the share of a policy's decisions whose arm the log could not show.
 
     >>> unknown_of(Weights(*np.ones((3, 1))))
     0.0
@@ -50,7 +50,7 @@ def unknown_of(policy: Weights) -> float:
 
 
 def over(interval: Interval, policy: Weights) -> dict[str, Any]:
-    """How much more the live policy earns than another, as the page shows it.
+    """Return the live policy's difference to another policy, as the page shows it.
 
     >>> over(Interval(0.1, 0.0, 0.2, 40), Weights(*np.ones((3, 40))))["value"]
     0.1
@@ -72,7 +72,7 @@ def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
 
 
 class Rival:
-    """A policy that learns as it goes, from what the live one decided.
+    """A policy that learns from the live policy's decisions and is evaluated on them.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
@@ -84,19 +84,22 @@ class Rival:
 
     def __init__(self, name: str, model: Model) -> None:
         self.name, self._model = name, model
-        self.too_slow = 0.0  # seconds that it took
+        self.too_slow = 0.0  # CPU seconds used
         self._unanswered, self._why = 0, ""
         self._judged: collections.deque[tuple[float, float, float, float]] = collections.deque(maxlen=MAX_JUDGED)
 
     def follow(self, decision: Decision, reward: float) -> None:
-        """Judge a decision with what it earned, then learn it."""
+        """Evaluate the policy on a decision and its reward, then learn from it."""
         if self.too_slow:
             return self._refuse(f"it takes {self.too_slow:.1f} s per decision, and is followed no longer")
         model, started = self._model, time.thread_time()
         try:
             [drawn] = model.decide([DrawRequest(bytes(decision.context), offered(decision), 0.5)])
             model.scaler.take(stack_of(decision))
-        except (ValueError, ArithmeticError) as error:  # other arms than it was made for, say
+        except (
+            ValueError,
+            ArithmeticError,
+        ) as error:  # for example a fixed set of arms that the decision does not have
             return self._refuse(str(error) or type(error).__name__)
         own, p = drawn.p.tolist(), decision.p
         ratios = [(mine, mine / theirs) for mine, theirs in zip(own, p) if theirs > 0.0]
@@ -104,7 +107,7 @@ class Rival:
         weight = own[decision.arm] / p[decision.arm]
         self._judged.append((weight, max(ratio for _, ratio in ratios), covered, reward))
         model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
-        took = time.thread_time() - started  # its own work: a busy machine is no fault of the policy
+        took = time.thread_time() - started  # CPU time, so that a busy machine does not drop the policy
         self.too_slow = took if took > SLOWEST else 0.0
         return None
 
@@ -112,7 +115,7 @@ class Rival:
         self._unanswered, self._why = self._unanswered + 1, why
 
     def shown(self, ends: list[float]) -> dict[str, Any]:
-        """As the page shows it."""
+        """Return the row that the page shows."""
         weight, most, covered, rewards = np.array(self._judged).reshape(-1, 4).T
         found = shown(self.name, Weights(weight, most, covered), rewards, ends)
         if self._unanswered:

@@ -1,8 +1,8 @@
-"""What the web page shows, kept up to date from the journals while somebody looks: numbers, and no decisions.
+"""The numbers of the live page, updated from the journals while a reader is connected.
 
-Memory and work are bounded whatever the applications are like. Of a decision a few numbers are remembered
-(``log.earnings``); the policies to compare with read theirs again from the journal, as many as ``WORK`` seconds allow
-per look, and the oldest are left out where there are more.
+Memory and CPU time are bounded for any application. A few numbers are kept per decision
+(``log.earnings``); the compared policies read decisions again from the journal, as many as ``WORK`` seconds
+per look allow; the oldest are skipped if there are more.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from armwise.service.model.versions import by_role
 from armwise.service.web.page.feed import Feed, Source
 from armwise.service.web.page.rivals import Rival, over, shown
 
-SHOWN = 12  # decisions in the list
-LATELY = 500  # judged decisions of the rate now
-JUDGED = 2_000  # decisions that wait for the policies to compare with
-EXPECTED = 10  # of the newest decisions, whose arms the model is asked about
-WORK = 0.3  # seconds of processor time for reading, and again for judging, per look
+SHOWN = 12  # decisions listed
+LATELY = 500  # judged decisions in the current rate
+JUDGED = 2_000  # decisions queued for the compared policies
+EXPECTED = 10  # newest decisions for which the model's expectations are shown
+WORK = 0.3  # seconds of CPU time per look, for reading and again for judging
 
 
 class Watch:
-    """The newest decisions of one application, and what they say.
+    """The statistics of one application's newest decisions.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> from armwise.service.engine.engine import Engine
@@ -56,29 +56,29 @@ class Watch:
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing yet."""
+        """Start with empty statistics."""
         model = self._engine.model(self._app)
         self._settings = model.settings
         self._recent: collections.deque[tuple[Source, dict[str, Any]]] = collections.deque(maxlen=SHOWN)
         self._earnings, self._read_until = Earnings(), 0
-        bounds = model.settings.rule == EARLIEST and model.rewards  # a sum may lie beyond
+        bounds = model.settings.rule == EARLIEST and model.rewards  # a sum of rewards may exceed the range
         self._range = list(bounds or [0.0, 1.0])
         self._begin_rivals(0.0)
         self._looked_at = 0.0
         self._answer: dict[str, Any] = {}
 
     def _begin_rivals(self, horizon: float) -> None:
-        """Let the policies to compare with begin, on what comes within a horizon."""
+        """Start the compared policies on rewards within a horizon."""
         settings = self._engine.model(self._app).settings
         creation = self._feed.sources[0].engine.configured(self._app)[1] or Creation()
         built = rivals(msgspec.structs.replace(creation, settings=settings))
         self._rivals, self._judged_within = [Rival(name, each) for name, each in built.items()], horizon
         self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
-        self._given: set[tuple[int, int]] = set()  # decisions that they have, or will have
+        self._given: set[tuple[int, int]] = set()  # decisions seen or queued
         self._skipped = 0
 
     def look(self) -> dict[str, Any]:
-        """Everything that the page shows; read anew at most about once a second, for however many look."""
+        """Return all data of the page; recomputed at most about once a second for all readers."""
         with self._lock:
             self._keep_up()
             if not self._answer or time.monotonic() - self._looked_at > 0.8:
@@ -89,7 +89,7 @@ class Watch:
             return self._answer
 
     def versions(self) -> list[dict[str, Any]]:
-        """The versions of the model now, each with its uplift over the one that leads."""
+        """Return the versions of the model, each with its uplift over the leading one."""
         with self._lock:
             self._keep_up()
             return self._versions(self._judgement())
@@ -112,19 +112,19 @@ class Watch:
     # ------------------------------------------------------------------ reading
 
     def _judgement(self) -> Judgement:
-        """What the decisions earn now; while there is more to read, at the time up to which all was read."""
+        """Return the rewards per decision as of now, or as of the time up to which events were read."""
         self._feed.look()
         now = self._engine.now()
         for source, row in self._feed.rows(time.thread_time() + WORK):
             self._read_until = row.time
-            with contextlib.suppress(ValueError):  # what is damaged is said elsewhere
+            with contextlib.suppress(ValueError):  # damage is reported elsewhere
                 self._take(source, row)
         behind = any(source.unread for source in self._feed.sources)
         return self._earnings.judge(min(now, self._read_until) if behind else now, self._range)
 
     def _take(self, source: Source, row: Row) -> None:
         if isinstance(decision := row.event, Decision):
-            if decision.among and len(self._engine.started) > 1:  # journals count their own events: names differ
+            if decision.among and len(self._engine.started) > 1:  # event numbers are per journal: qualify them
                 known = source.engine.learner.served.get(self._app)
                 roles = {} if known is None else {name: role for role, name in by_role(known, True).items()}
                 decision.among = {roles.get(name, name): share for name, share in decision.among.items()}
@@ -139,7 +139,7 @@ class Watch:
         self._earnings.take(id(source), row)
 
     def _give(self, judgement: Judgement) -> None:
-        """Let the policies to compare with have what was judged since; anew when the horizon has grown."""
+        """Queue newly judged decisions for the compared policies; start again if the horizon has grown."""
         if not self._rivals:
             return
         horizon = judgement.cohort.horizon
@@ -156,10 +156,10 @@ class Watch:
             self._to_judge.append((sources[journal], seq, value))
 
     def _judge(self, until: float) -> None:
-        """Let the policies to compare with take decisions in, in order, as long as there is time."""
+        """Evaluate the compared policies on queued decisions, in order, within the time limit."""
         while self._rivals and self._to_judge and time.thread_time() < until:
             source, seq, reward = self._to_judge.popleft()
-            if source not in self._feed.sources:  # it cannot be read now
+            if source not in self._feed.sources:  # not readable now
                 self._skipped += 1
                 continue
             if (decision := _decision(source, seq)) is not None:
@@ -228,7 +228,7 @@ class Watch:
         return found
 
     def _arms(self, judgement: Judgement, until: float) -> list[dict[str, Any]]:
-        """The arms, each with what the model expects of it now: over the newest decisions that offered it."""
+        """Return the arms, each with the model's mean expected reward over the newest decisions that offered it."""
         expected: dict[str, list[float]] = {}
         model = self._engine.model(self._app)
         for source, each in list(self._recent)[-EXPECTED:]:
@@ -237,7 +237,7 @@ class Watch:
             decision = _decision(source, each["seq"])
             if decision is None:
                 continue
-            with contextlib.suppress(ValueError, ArithmeticError, NotImplementedError):  # it estimates nothing
+            with contextlib.suppress(ValueError, ArithmeticError, NotImplementedError):  # the agent has no estimates
                 arms = offered(decision)
                 means, _ = model.estimate(bytes(decision.context), arms)
                 for arm, value in zip(arms.ids, np.asarray(means, np.float64).tolist()):
@@ -250,7 +250,7 @@ class Watch:
 
     def _drift(self) -> dict[str, Any]:
         model, alarms = self._engine.model(self._app), []
-        for source in self._feed.sources:  # each counts its own events
+        for source in self._feed.sources:  # event numbers are per journal
             own = source.engine.learner.served.get(self._app, model)
             for seq, kept in own.drift.alarms[-3:]:
                 moment = None
@@ -264,7 +264,7 @@ class Watch:
 def _decision(source: Source, seq: int) -> Decision | None:
     try:
         event = source.journal.row(seq).event
-    except (Unknown, ValueError):  # compacted away meanwhile, or damaged
+    except (Unknown, ValueError):  # compacted meanwhile, or damaged
         return None
     return event if isinstance(event, Decision) else None
 

@@ -1,5 +1,5 @@
 """The service's own API: one file per group of verbs, with its handlers and its routes.
 
-It imports the rooms that web imports, and the rest of web.
-Invariant: a handler reads, calls the engine's public verbs and answers; ``schemas`` has each field on the wire.
+It imports what web imports, and the other modules of web.
+Invariant: a handler parses, calls public methods of the engine and answers; ``schemas`` has every field of the API.
 """

@@ -1,4 +1,4 @@
-"""Applications over HTTP: which there are, their settings, and those that are made by request."""
+"""Applications over HTTP: list, create, change, delete, and change settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from armwise.service.web.v1.schemas import DecisionAnswer as DecisionAnswer
 
 
 async def agents(call: Call) -> Response:
-    """``GET /v1/agents``: the applications that the key may see."""
+    """``GET /v1/agents``: list the applications that the key may read."""
     engine: ServedEngine = call.engine
     shown = []
     for name, model in sorted(engine.models.items()):
@@ -38,7 +38,7 @@ async def agents(call: Call) -> Response:
 
 
 async def change_settings(call: Call) -> Response:
-    """``PATCH /v1/settings``: change settings, from now on."""
+    """``PATCH /v1/settings``: change settings for later decisions."""
     changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "drift", "epsilon"})
     for name in ("window", "default", "epsilon"):
         if name in changes:
@@ -55,9 +55,9 @@ async def change_settings(call: Call) -> Response:
 
 
 async def put_application(call: Call) -> Response:
-    """``PUT /v1/apps/{name}``: make an application, or change one that was made so; in force everywhere at once.
+    """``PUT /v1/apps/{name}``: create an application, or change one created this way; effective in all processes.
 
-    Those of the configuration file are changed there: two masters would take each other's changes back.
+    Applications of the configuration file are changed there only: otherwise each source would undo the other's changes.
     """
     name = _application_name(call)
     if (known := call.engine.creations.get(name)) is not None and not known.settings.by_request:
@@ -80,7 +80,7 @@ async def put_application(call: Call) -> Response:
 
 
 async def delete_application(call: Call) -> Response:
-    """``DELETE /v1/apps/{name}``: serve one that was made by request no longer; its journal stays."""
+    """``DELETE /v1/apps/{name}``: stop serving an application created by request; its journal is kept."""
     name = _application_name(call)
     made = await in_thread(call.engine.creation, name)
     if not made.settings.by_request:

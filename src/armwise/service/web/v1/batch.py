@@ -1,4 +1,4 @@
-"""Several at once, each group in one commit: decisions, rewards, lessons of others; and why an arm was likely."""
+"""Batches over HTTP, each in one commit: decisions, rewards, warm-start rows; and explanations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 1000  # decisions or rewards in one request
 
 
 async def decide(call: Call) -> Response:
-    """``POST /v1/batch/decisions``: decide several times, in one commit; all or none."""
+    """``POST /v1/batch/decisions``: make several decisions in one commit, all or none."""
 
     def drawn() -> list[Write]:
         asked = _asked(call)
@@ -39,7 +39,7 @@ async def decide(call: Call) -> Response:
 
 
 def _keyed(call: Call, what: str, writes: list[Write]) -> list[Write]:
-    """The writes of a batch, with its record before them if it came with an idempotency key."""
+    """Return the writes of a batch, preceded by its idempotency record if it has a key."""
     if not (writes and call.request_id):
         return writes
     return keyed(writes, lambda part: retry_key(call, f"batch {what}", part))
@@ -62,7 +62,7 @@ def _asked(call: Call) -> list[ParsedRequest]:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/batch/rewards``: say what several decisions were worth, in one commit; all or none."""
+    """``POST /v1/batch/rewards``: reward several decisions in one commit, all or none."""
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
     if not isinstance(rewards, list) or len(rewards) > MOST:
@@ -85,7 +85,7 @@ async def reward(call: Call) -> Response:
 
 
 async def explanation(call: Call) -> Response:
-    """``POST /v1/explanations``: why an arm would be likely, for a context and arms; nothing is decided."""
+    """``POST /v1/explanations``: explain the probabilities for a context and arms, without deciding."""
     asked = await admission.aside(True, lambda: read(call.body, call.engine.catalogue))
     admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue))
     await in_thread(call.engine.wait_learnt)
@@ -95,7 +95,7 @@ async def explanation(call: Call) -> Response:
 
 
 async def teach(call: Call) -> Response:
-    """``POST /v1/lessons``: learn the rows of a log first (warm start); how many were learnt."""
+    """``POST /v1/lessons``: warm start from the rows of a log; answer how many were learnt."""
 
     key = retry_key(call, "teach")
 

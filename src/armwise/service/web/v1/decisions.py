@@ -1,4 +1,4 @@
-"""The service's own API: small and typed. Paths may be preceded by ``/apps/NAME`` for an application by name."""
+"""Decisions and rewards over HTTP. The prefix ``/apps/NAME`` selects an application by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _decode_catalogue = msgspec.json.Decoder(CatalogueRequest)
 async def decide(call: Call) -> Response:
     """``POST /v1/decisions``: decide.
 
-    Read, admit, draw, make durable, answer; in this order, each once.
+    Parse, admit, draw, commit, answer: in this order, each once.
     """
     apart = admission.large(call.body)
     asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
@@ -42,7 +42,7 @@ async def decide(call: Call) -> Response:
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
-    """What a body asks for, or InvalidInput; ``catalogue`` finds arms that it names.
+    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms.
 
     >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
     ('a', 'b')
@@ -72,7 +72,7 @@ def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
 
 
 def draw(call: Call, asked: ParsedRequest, *part: str) -> Write:
-    """The decision that a request, or a ``part`` of one, asks for, not yet durable."""
+    """Draw the decision for a request, or for a ``part`` of one; it is not durable yet."""
     return call.engine.prepare(
         call.application, asked.context, asked.arms, id=asked.id, excluded=asked.excluded, deferred=asked.deferred,
         request=retry_key(call, "decide", *part), by=call.key.name, tokens=asked.tokens, catalogue=asked.catalogue,
@@ -96,7 +96,7 @@ def _read_catalogue(body: bytes) -> ArmColumns:
 
 
 def retry_key(call: Call, *what: str) -> str:
-    """The idempotency key for one operation: a decision and its reward may share one, and no other API's is meant.
+    """Return the idempotency key qualified by operation and API, so that a decision and its reward may share one.
 
     >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
     ['v1', 'reward', 'e1', '7']
@@ -105,7 +105,7 @@ def retry_key(call: Call, *what: str) -> str:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/decisions/{id}/reward``: say what a decision was worth."""
+    """``POST /v1/decisions/{id}/reward``: reward a decision."""
     body = read_object(call.body, {"value", "cost", "final"})
     value = body.get("value")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -116,7 +116,7 @@ async def reward(call: Call) -> Response:
 
 
 def is_final(body: dict[str, Any], what: str = "final") -> bool:
-    """Whether a reward is the last of its decision.
+    """Return whether this reward is final.
 
     >>> is_final({"value": 1.0}), is_final({"value": 1.0, "final": True})
     (False, True)
@@ -128,7 +128,7 @@ def is_final(body: dict[str, Any], what: str = "final") -> bool:
 
 
 def reward_answer(written: Written) -> RewardAnswer:
-    """What came of a reward.
+    """Return the answer to a reward.
 
     >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
     True
@@ -139,7 +139,7 @@ def reward_answer(written: Written) -> RewardAnswer:
 
 
 async def activate(call: Call) -> Response:
-    """``POST /v1/decisions/{id}/activate``: a deferred decision was shown."""
+    """``POST /v1/decisions/{id}/activate``: mark a deferred decision as shown."""
     key = retry_key(call, "activate", call.params[0])
     written = (await call.submit([call.engine.prepare_activation(call.application, call.params[0], key)]))[0]
     event = written.row.event
@@ -148,7 +148,7 @@ async def activate(call: Call) -> Response:
 
 
 async def find(call: Call) -> Response:
-    """``GET /v1/decisions/{id}``: a decision as it is journaled, and where it stands."""
+    """``GET /v1/decisions/{id}``: return a journaled decision and its status."""
     return reply(await in_thread(_found, call.engine, call.application, call.params[0]))
 
 
@@ -161,7 +161,7 @@ def _found(engine: ServedEngine, app: str, id: str) -> dict[str, Any]:
 
 
 def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
-    """A decision with what was asked and what it earned so far; closed: nothing of it will be learnt any more.
+    """Return a decision with its request and its rewards so far; closed: nothing more of it will be learnt.
 
     >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
     >>> decision_json(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None

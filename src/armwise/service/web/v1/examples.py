@@ -1,4 +1,4 @@
-"""Examples of what is sent and answered, by the names of the schemas in the OpenAPI document."""
+"""Example requests and answers of the OpenAPI document, by schema name."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from armwise.service.web.v1.schemas import ErasureAnswer, Name
 
 
 class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What an experiment is made of; see ``aw.Experiment``."""
+    """The definition of an experiment; see ``aw.Experiment``."""
 
     arms: list[str]
     metrics: Any = "outcome"
@@ -38,7 +38,7 @@ class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExperimentChange(msgspec.Struct, forbid_unknown_fields=True):
-    """One change: an arm to stop with ("": the verdict's), a mode, a ramp, a split, or a tester's arm; by whom, why."""
+    """A change: an arm to stop with ("": the verdict's), a mode, a ramp, a split or a tester's arm; who and why."""
 
     stop: str | None = None
     mode: str | None = None
@@ -62,7 +62,7 @@ class ExperimentList(msgspec.Struct):
 
 
 class UnitRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """A unit, with what is known of it."""
+    """A unit and its context."""
 
     unit: Name
     context: dict[str, Any] | None = None
@@ -75,7 +75,7 @@ class AssignmentsRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AssignmentShown(msgspec.Struct):
-    """A unit's arm, why it has it, and with which probability it was drawn; whether the unit is in the numbers."""
+    """A unit's arm, the reason, its probability, and whether the unit is counted."""
 
     unit: str
     arm: str
@@ -103,7 +103,7 @@ class ExposuresAnswer(msgspec.Struct):
 
 
 class UnitErasure(msgspec.Struct, forbid_unknown_fields=True):
-    """The unit whose assignment and outcomes are to go."""
+    """The unit to erase."""
 
     unit: Name
 
@@ -124,7 +124,7 @@ class OutcomesRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ExperimentOutcomeShown(msgspec.Struct):
-    """What came of an outcome: taken, repeated, late, or not in the experiment."""
+    """The status of an outcome: taken, repeated, late, or not in the experiment."""
 
     unit: str
     metric: str
@@ -132,7 +132,7 @@ class ExperimentOutcomeShown(msgspec.Struct):
 
 
 class OutcomesAnswer(msgspec.Struct):
-    """What came of each, in order."""
+    """The status of each outcome, in order."""
 
     outcomes: list[ExperimentOutcomeShown]
 
@@ -150,7 +150,7 @@ def _engine(call: Call) -> Engine:
 
 
 def _experiment(call: Call, role: str) -> HostedExperiment:
-    """The experiment of the path, if the key may use it."""
+    """Return the experiment of the path if the key may use it."""
     name = call.params[0]
     if not call.key.may(role, name):
         raise Problem(403, "Forbidden", f"this key may not {role} for {name}")
@@ -159,7 +159,7 @@ def _experiment(call: Call, role: str) -> HostedExperiment:
 
 
 async def _done(work: Any, *args: Any) -> Any:
-    """Run in a thread; what a user said wrong is a 400."""
+    """Run in a thread; answer invalid input with 400."""
     try:
         return await in_thread(work, *args)
     except InvalidInput:
@@ -182,7 +182,7 @@ def _few(items: list[Any]) -> list[Any]:
 
 
 async def put_experiment(call: Call) -> Response:
-    """``PUT /v1/experiments/{name}``: make it; one that is there must have the same arms and metrics."""
+    """``PUT /v1/experiments/{name}``: create an experiment; an existing one must have the same arms and metrics."""
     name = call.params[0]
     if not call.key.may("admin", name):
         raise Problem(403, "Forbidden", f"this key may not make {name}")
@@ -197,7 +197,7 @@ async def put_experiment(call: Call) -> Response:
 
 
 async def list_experiments(call: Call) -> Response:
-    """``GET /v1/experiments``: those that the key may see."""
+    """``GET /v1/experiments``: list the experiments that the key may read."""
     engine = _engine(call)
 
     def shown() -> list[dict[str, Any]]:
@@ -242,7 +242,7 @@ async def assign(call: Call) -> Response:
 
 
 async def expose(call: Call) -> Response:
-    """``POST /v1/experiments/{name}/exposures``: units saw their arms, and count from now on."""
+    """``POST /v1/experiments/{name}/exposures``: count units that saw their arms, from now on."""
     experiment, sent = _experiment(call, "decide"), _read(call.body, ExposuresRequest)
     return reply(ExposuresAnswer(await _done(experiment.expose, _few(sent.units))))
 
@@ -255,13 +255,13 @@ async def outcomes(call: Call) -> Response:
 
 
 async def verdict(call: Call) -> Response:
-    """``GET /v1/experiments/{name}/verdict``: what the numbers say now."""
+    """``GET /v1/experiments/{name}/verdict``: the current verdict."""
     found = await in_thread(_experiment(call, "read").verdict)
     return reply(ExperimentVerdictShown(found.to_dict()))
 
 
 async def report(call: Call) -> Response:
-    """``GET /v1/experiments/{name}/report``: a page that needs nothing else; ``format=json`` has its data."""
+    """``GET /v1/experiments/{name}/report``: a self-contained page; ``format=json`` returns its data."""
     experiment = _experiment(call, "read")
     kind = call.query.get("format", "html")
     if kind not in ("html", "json"):
@@ -273,7 +273,7 @@ async def report(call: Call) -> Response:
 
 
 async def erase_unit(call: Call) -> Response:
-    """``POST /v1/experiments/{name}/erasures``: a unit's assignment and outcomes go."""
+    """``POST /v1/experiments/{name}/erasures``: erase a unit's assignment and outcomes."""
     experiment, sent = _experiment(call, "admin"), _read(call.body, UnitErasure)
     [retention] = call.service.retain()
     return reply(await _done(experiment.erase, sent.unit, retention))

@@ -1,4 +1,4 @@
-"""How many exports are under way: each holds a session with every database and a piece of the log in memory."""
+"""The limit on exports in flight: each holds a session per database and a chunk of the log in memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from armwise.service.errors import Unavailable
 
 
 class Exports:
-    """Counts exports, and refuses one too many: sessions are left for the writer, and memory for the decisions."""
+    """Count exports and refuse those beyond the limit: sessions and memory are reserved for decisions."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.under_way = limit, 0
 
     def begin(self) -> None:
-        """Count one more; Unavailable if there are as many as may be."""
+        """Count a new export; raise Unavailable at the limit."""
         if self.under_way >= self.limit:
             raise Unavailable(f"{self.limit} exports are under way, which is the most at once: try again")
         self.under_way += 1
 
     def end(self) -> None:
-        """Count one less."""
+        """Count an export that ended."""
         self.under_way -= 1

@@ -1,4 +1,4 @@
-"""The log over HTTP: read while it is written, and one subject's decisions erased from it."""
+"""The log over HTTP: streaming exports and erasure of a subject."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**18}
 
 
 async def erase(call: Call) -> Response:
-    """``POST /v1/erasures``: one subject's decisions go, by a value at a key of their contexts or arms.
+    """``POST /v1/erasures``: erase one subject's decisions, found by a value at a key of their contexts or arms.
 
-    Open windows of theirs are closed; what they taught stays. ``deleted`` is null where another process leads, which
+    Their open windows are closed; the model keeps what it learnt. ``deleted`` is null if another process leads, which
     deletes them within seconds.
     """
     body = read_object(call.body, {"key", "value"})
@@ -32,14 +32,14 @@ async def erase(call: Call) -> Response:
     retentions = call.service.retain()
 
     def erased() -> Erased:
-        assert len(retentions) == len(call.engine.each)  # raises, before anything is done, if a database is lost
+        assert len(retentions) == len(call.engine.each)  # raises before any change if a database cannot be reached
         return merge([each.erase(call.application, body["key"], body["value"]) for each in retentions])
 
     return reply(await in_thread(erased))
 
 
 async def log(call: Call) -> Response:
-    """``GET /v1/log``: decisions with what they earned, as JSON lines, dsjson or Parquet, while they are read."""
+    """``GET /v1/log``: stream decisions with their rewards as JSON lines, dsjson or Parquet."""
     query = call.query
     kind = query.get("format", "json")
     if kind not in FORMATS:
@@ -54,12 +54,12 @@ async def log(call: Call) -> Response:
         except parquet.Missing as error:
             raise Problem(501, "NotImplemented", str(error)) from None
     pieces = counted(call.service.exports, stream(engines, call.application, kind, after, limit))
-    first = await anext(pieces, b"")  # before the status is sent: what cannot be read at all is no 200
+    first = await anext(pieces, b"")  # before the status is sent, so that read errors are not answered with 200
     return Response(200, continued(first, pieces), FORMATS[kind])
 
 
 async def counted(exports: Exports, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """A stream that counts as an export while it is under way; Unavailable if it would be one too many."""
+    """Return a stream that counts as an export; raise Unavailable at the limit."""
     exports.begin()
     try:
         async for piece in pieces:
@@ -70,7 +70,7 @@ async def counted(exports: Exports, pieces: AsyncGenerator[bytes, None]) -> Asyn
 
 
 async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """A stream whose first piece is at hand."""
+    """Return a stream that starts with a chunk already read."""
     try:
         yield first
         async for piece in rest:
@@ -80,7 +80,7 @@ async def continued(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGen
 
 
 async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> AsyncGenerator[bytes, None]:
-    """The log in pieces, each read by a thread; no thread reads any more when the sessions are closed."""
+    """Yield the log in chunks, each read by a thread; sessions are closed after the last thread has ended."""
     source = exported(engines, app, kind, after, limit)
     try:
         while data := await in_thread(next, source, b""):
@@ -90,7 +90,7 @@ async def stream(engines: Sequence[Engine], app: str, kind: str, after: int, lim
 
 
 def exported(engines: Sequence[Engine], app: str, kind: str, after: int, limit: int) -> Generator[bytes, None, None]:
-    """The log in pieces, one database after the other, with sessions of its own, which it closes."""
+    """Yield the log in chunks, one database after the other, in sessions that it opens and closes."""
     with contextlib.ExitStack() as sessions:
         journals: list[tuple[Journal, int]] = []
         for engine in engines:

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated: paths from the routes, schemas from the structs that they take and give."""
+"""The OpenAPI 3.1 document, generated from the routes and the structs of their requests and answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SAID = {
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The whole document of these routes; paths may be preceded by ``/apps/{application}``, which it says once.
+    """Return the document of these routes; it states once that ``/apps/{application}`` may precede a path.
 
     >>> document([])["openapi"]
     '3.1.0'
@@ -89,7 +89,7 @@ def _schemas(structs: tuple[type, ...]) -> dict[str, Any]:
     for name, example in EXAMPLES.items():
         if name in components:
             components[name]["examples"] = [example]
-    for schema in components.values():  # a docstring's doctest is for another reader
+    for schema in components.values():  # leave out doctests
         if not schema.get("required", True):
             del schema["required"]
         if "description" in schema:
@@ -103,7 +103,7 @@ def _path(route: Route) -> str:
 
 
 def operation_id(route: Route) -> str:
-    """A name for an operation: its method and its path.
+    """Return an operation's id from its method and path.
 
     >>> operation_id(Route("POST", "v1/decisions/{}/reward", "reward", None))
     'postV1DecisionsIdReward'
@@ -118,7 +118,7 @@ def _content(answer: type | str | None) -> dict[str, Any]:
     if isinstance(answer, str):
         schema: dict[str, Any] = {} if answer == "application/json" else {"type": "string"}
         return {"content": {answer: {"schema": schema}}}
-    listed = get_args(answer)  # a list of structs
+    listed = get_args(answer)  # an array of structs
     schema = {"$ref": _REF.format(name=(listed[0] if listed else answer).__name__)}
     return {"content": {"application/json": {"schema": {"type": "array", "items": schema} if listed else schema}}}
 

@@ -40,7 +40,7 @@ async def rank(call: Call) -> Response:
 
 
 def read(body: bytes) -> SlotsRequest:
-    """What a body asks for, or InvalidInput.
+    """Parse a body, or raise InvalidInput.
 
     >>> read(b'{"arms": ["a", "b"], "k": 2}').names
     ['0', '1']
@@ -62,7 +62,7 @@ def read(body: bytes) -> SlotsRequest:
 
 
 async def reward(call: Call) -> Response:
-    """``POST /v1/rankings/{id}/rewards``: say what slots of a list were worth, by arm, by slot, or all from the top."""
+    """``POST /v1/rankings/{id}/rewards``: reward slots of a list by arm, by slot, or all from the top."""
     body = read_object(call.body, {"rewards", "slots", "final"})
     if ("rewards" in body) == ("slots" in body):
         raise InvalidInput(
@@ -86,7 +86,7 @@ async def reward(call: Call) -> Response:
 
 
 async def find(call: Call) -> Response:
-    """``GET /v1/rankings/{id}``: the arms of a list and what each slot earned so far."""
+    """``GET /v1/rankings/{id}``: return the arms of a list and the rewards of each slot so far."""
     return reply(await in_thread(_found, call.engine, call.application, check_id("the event id", call.params[0])))
 
 

@@ -14,10 +14,10 @@ from armwise.service.web.v1.schemas import Name, Share
 
 
 class UpliftInterval(msgspec.Struct):
-    """How much more a version earns per decision than the one that leads: on ``n`` decisions that are older than the
-    ``horizon``, clicked or not, by what came within it (seconds; none: the whole window).
+    """The difference in reward per decision to the leading version, on ``n`` decisions older than the
+    ``horizon`` in seconds (none: the whole window), rewarded or not, by the rewards within it.
 
-    The ends hold at all times at once with the probability ``level``, also while the versions learn.
+    The interval is valid at all times at once with probability ``level``, also while the versions learn.
 
     >>> UpliftInterval(0.02, -0.01, 0.05, 4000).level
     0.95
@@ -32,7 +32,7 @@ class UpliftInterval(msgspec.Struct):
 
 
 class VersionShown(msgspec.Struct, omit_defaults=True):
-    """A version: the one that leads first; ``unanswered`` are judged decisions that it had no distribution for.
+    """A version, the leading one first; ``unanswered``: judged decisions without a distribution of this version.
 
     >>> VersionShown("v1", "LinUCB()", 1, 30, 0, 1.0, True).uplift is None
     True
@@ -51,7 +51,7 @@ class VersionShown(msgspec.Struct, omit_defaults=True):
 
 
 class VersionList(msgspec.Struct):
-    """What ``GET /v1/versions`` answers.
+    """The answer of ``GET /v1/versions``.
 
     >>> VersionList([]).versions
     []
@@ -61,7 +61,7 @@ class VersionList(msgspec.Struct):
 
 
 class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/versions`` takes; what is not said is as the application was made.
+    """The body of ``POST /v1/versions``; defaults are the application's settings.
 
     >>> VersionRequest("bold").share
     0.0
@@ -75,7 +75,7 @@ class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShareRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``PATCH /v1/versions/{name}`` takes.
+    """The body of ``PATCH /v1/versions/{name}``.
 
     >>> ShareRequest(0.1).share
     0.1
@@ -85,7 +85,7 @@ class ShareRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def listed(call: Call) -> Response:
-    """``GET /v1/versions``: all of them, each with its uplift over the one that leads."""
+    """``GET /v1/versions``: list versions, each with its uplift over the leading one."""
     return reply(await _all(call))
 
 
@@ -95,7 +95,7 @@ async def _all(call: Call) -> VersionList:
 
 
 async def add(call: Call) -> Response:
-    """``POST /v1/versions``: train one on the journal; with a share it makes that part of the decisions."""
+    """``POST /v1/versions``: train a version on the journal; with a share it makes that part of the decisions."""
     sent = _read(call.body, VersionRequest)
     made = await in_thread(call.engine.creation, call.application)
     said = {name: getattr(sent, name) for name in ("agent", "features", "seed")}
@@ -106,26 +106,26 @@ async def add(call: Call) -> Response:
 
 
 async def share(call: Call) -> Response:
-    """``PATCH /v1/versions/{name}``: the share of the decisions that it makes; 0: it is only asked (shadow mode)."""
+    """``PATCH /v1/versions/{name}``: set the share of decisions that it makes; 0 is shadow mode."""
     sent = _read(call.body, ShareRequest)
     await in_thread(roster.share_version, call.engine, call.application, call.params[0], sent.share)
     return reply(await _all(call))
 
 
 async def promote(call: Call) -> Response:
-    """``POST /v1/versions/{name}/promote``: it leads from now on; the one that led stays beside it."""
+    """``POST /v1/versions/{name}/promote``: make it the leading version; the previous leader is kept."""
     await in_thread(roster.promote, call.engine, call.application, call.params[0])
     return reply(await _all(call))
 
 
 async def roll_back(call: Call) -> Response:
-    """``POST /v1/rollback``: the version leads again that led before the last promotion."""
+    """``POST /v1/rollback``: undo the last promotion."""
     await in_thread(roster.roll_back, call.engine, call.application)
     return reply(await _all(call))
 
 
 async def remove(call: Call) -> Response:
-    """``DELETE /v1/versions/{name}``: one that does not lead."""
+    """``DELETE /v1/versions/{name}``: delete a version that does not lead."""
     await in_thread(roster.remove_version, call.engine, call.application, call.params[0])
     return Response(204)
 

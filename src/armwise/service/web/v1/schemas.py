@@ -1,5 +1,5 @@
-"""What goes over the wire, as structs: the OpenAPI document is generated from these, and from those that requests are
-read into. ``Said`` is for what only a schema says: nothing is checked twice for it."""
+"""The structs of requests and answers, from which the OpenAPI document is generated.
+``Said`` holds constraints that only the schema states, so that nothing is checked twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Unset = msgspec.UnsetType
 
 
 def said(**schema: Any) -> Any:
-    """A constraint that the document states and the code checks in its own words.
+    """A constraint that the document states and the code checks itself.
 
     >>> said(minLength=1).extra_json_schema
     {'minLength': 1}
@@ -44,7 +44,7 @@ Cost = Annotated[Any, said(anyOf=[{"type": "number", "minimum": -LARGEST, "maxim
                                                                              "maximum": LARGEST}}])]  # fmt: skip
 Described = Annotated[dict[str, Any], said(description="A class of armwise, and its arguments.", required=["class"])]
 
-BY_HAND: dict[str, Any] = {  # values and arms are whatever JSON is, within bounds: no struct reads them
+BY_HAND: dict[str, Any] = {  # values and arms are any JSON within bounds; no struct parses them
     "Features": {
         "type": "object",
         "description": "At most 4096 features, 32 deep.",
@@ -80,7 +80,7 @@ BY_HAND: dict[str, Any] = {  # values and arms are whatever JSON is, within boun
 
 
 class Fault(msgspec.Struct):
-    """What went wrong: a code for programs, a message for people, and the id of a decision that does not exist."""
+    """An error: a code for programs, a message for people, and the id of an unknown decision."""
 
     code: str
     message: str
@@ -88,13 +88,13 @@ class Fault(msgspec.Struct):
 
 
 class Error(msgspec.Struct):
-    """A request that was not answered."""
+    """The body of an error answer."""
 
     error: Fault
 
 
 class OutcomeShown(msgspec.Struct):
-    """A reward as it came; a late one is kept and not learnt."""
+    """A reward as received; a late one is logged and not learnt."""
 
     value: float
     time: Annotated[str, said(format="date-time")]
@@ -115,7 +115,7 @@ class ArmProbability(msgspec.Struct, gc=False):
 
 
 class DecisionAnswer(msgspec.Struct):
-    """What a decision is answered with, when it is durable; ``version`` is the event up to which the model had learnt.
+    """The answer to a durable decision; ``version`` is the last event that the model had learnt.
 
     >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
     3
@@ -129,7 +129,7 @@ class DecisionAnswer(msgspec.Struct):
 
     @classmethod
     def of(cls, it: Answer) -> DecisionAnswer:
-        """From the engine's answer.
+        """Convert the engine's answer.
 
         >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
         'e1'
@@ -139,7 +139,7 @@ class DecisionAnswer(msgspec.Struct):
 
 
 class RewardAnswer(msgspec.Struct):
-    """What came of a reward: ``late`` ones are kept but not learnt; ``learnt`` at once, or not (yet); ``repeated``
+    """The status of a reward: ``late`` ones are logged but not learnt; ``learnt`` at once, or not (yet); ``repeated``
     if an earlier one counts instead.
 
     >>> RewardAnswer("e1", late=False, learnt=True).learnt
@@ -153,9 +153,9 @@ class RewardAnswer(msgspec.Struct):
 
 
 class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/decisions`` takes: arms are ids, or objects with ``id`` and ``features``.
+    """The body of ``POST /v1/decisions``: arms are ids, or objects with ``id`` and ``features``.
 
-    Instead of ``arms``, ``catalogue`` may name arms that were stored before.
+    ``catalogue`` names stored arms instead of ``arms``.
 
     >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
     UNSET
@@ -170,7 +170,7 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/rankings`` takes: k slots to fill with arms.
+    """The body of ``POST /v1/rankings``: k slots to fill with arms.
 
     >>> msgspec.json.decode(b'{"arms": ["a", "b"], "k": 2}', type=RankingRequest).k
     2
@@ -197,7 +197,7 @@ class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RankingAnswer(msgspec.Struct):
-    """A list from the top, each arm with its probability given those above it."""
+    """A ranking from the top, each arm with its probability given those above it."""
 
     id: str
     slots: list[ArmProbability]
@@ -205,7 +205,7 @@ class RankingAnswer(msgspec.Struct):
 
 
 class RankingRewards(msgspec.Struct, forbid_unknown_fields=True):
-    """What slots of a list were worth: by arm (or one value per slot, null where nothing is said), or by slot."""
+    """Rewards of a list's slots: by arm (or one value per slot, null for none), or by slot."""
 
     rewards: Annotated[Any, said(anyOf=[
         {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
@@ -216,7 +216,7 @@ class RankingRewards(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SlotShown(msgspec.Struct):
-    """A slot of a list, and what it earned so far."""
+    """A slot of a list and its rewards so far."""
 
     arm: str
     probability: Chance
@@ -225,20 +225,20 @@ class SlotShown(msgspec.Struct):
 
 
 class RankingShown(msgspec.Struct):
-    """A list as it is journaled, and where it stands."""
+    """A journaled list and its status."""
 
     id: str
     slots: list[SlotShown]
 
 
 class DecisionsRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Several decisions, all or none."""
+    """A batch of decisions, all or none."""
 
     decisions: Annotated[list[RawDecision], said(maxItems=1000)]
 
 
 class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``POST /v1/catalogues`` takes.
+    """The body of ``POST /v1/catalogues``.
 
     >>> len(msgspec.json.decode(b'{"arms": ["a", "b"]}', type=CatalogueRequest).arms)
     2
@@ -248,19 +248,19 @@ class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Decisions(msgspec.Struct):
-    """Several answers, in the order they were asked for."""
+    """The answers to a batch, in the order of the requests."""
 
     decisions: list[DecisionAnswer]
 
 
 class Rewards(msgspec.Struct):
-    """What came of several rewards, in order."""
+    """The status of each reward of a batch, in order."""
 
     rewards: list[RewardAnswer]
 
 
 class DecisionShown(msgspec.Struct):
-    """A decision, what was asked, and where it stands."""
+    """A decision, its request and its status."""
 
     id: str
     arm: str
@@ -279,7 +279,7 @@ class DecisionShown(msgspec.Struct):
 
 
 class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What a decision was worth, and what it cost."""
+    """A reward and, if given, a cost."""
 
     value: Number
     cost: Cost | Unset = msgspec.UNSET
@@ -287,7 +287,7 @@ class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
-    """A reward of one decision among several."""
+    """A reward in a batch, with the id of its decision."""
 
     id: Name
     value: Number
@@ -296,7 +296,7 @@ class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Several rewards, all or none."""
+    """A batch of rewards, all or none."""
 
     rewards: Annotated[list[NamedReward], said(maxItems=1000)]
 
@@ -309,7 +309,7 @@ class ExplanationAnswer(msgspec.Struct):
 
 
 class LessonRow(msgspec.Struct):
-    """A decision that was made elsewhere, with its reward."""
+    """A decision made elsewhere, with its reward."""
 
     arms: Arms
     arm: Name
@@ -319,13 +319,13 @@ class LessonRow(msgspec.Struct):
 
 
 class LessonsRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Rows of a log, learnt as if they had been decided here, weighted by their probabilities."""
+    """Rows of a log for a warm start, weighted by their probabilities."""
 
     rows: list[LessonRow]
 
 
 class Learnt(msgspec.Struct):
-    """How many rows were learnt."""
+    """The number of rows learnt."""
 
     learnt: int
 
@@ -342,7 +342,7 @@ class SettingsShown(msgspec.Struct):
 
 
 class SettingsChange(msgspec.Struct, forbid_unknown_fields=True):
-    """Settings that change from now on; the others stay."""
+    """Settings to change for later decisions; the others stay."""
 
     window: Seconds | Unset = msgspec.UNSET
     default: Number | Unset = msgspec.UNSET
@@ -367,13 +367,13 @@ class AgentShown(msgspec.Struct):
 
 
 class Agents(msgspec.Struct):
-    """The applications that the key may read."""
+    """The list of applications that the key may read."""
 
     agents: list[AgentShown]
 
 
 class ApplicationShown(msgspec.Struct):
-    """An application as it was made."""
+    """An application's definition."""
 
     name: str
     agent: str
@@ -382,23 +382,23 @@ class ApplicationShown(msgspec.Struct):
 
 
 class CatalogueShown(msgspec.Struct):
-    """The hash by which decisions name these arms."""
+    """The hash that names these arms in decisions."""
 
     catalogue: str
     arms: int
 
 
 class ErasureRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """One subject's decisions, by a value at a key of their contexts."""
+    """A subject to erase, by a value at a key of contexts or arms."""
 
     key: Annotated[str, said(minLength=1)]
     value: Any
 
 
 class ErasureAnswer(msgspec.Struct):
-    """The event of it, what was searched, found and deleted (events; null: the leading process does it), what is left.
+    """The erasure's event; what was searched, found and deleted (events; null: the leading process does it); the rest.
 
-    ``until`` says when what remains goes; ``elsewhere`` is what the service cannot reach.
+    ``until``: when the rest will be deleted; ``elsewhere``: what the service cannot reach.
     """
 
     erasure: int
@@ -411,7 +411,7 @@ class ErasureAnswer(msgspec.Struct):
 
 
 class HealthAnswer(msgspec.Struct):
-    """How the service fares."""
+    """The health of the service."""
 
     status: str
     reasons: list[str] | Unset = msgspec.UNSET
