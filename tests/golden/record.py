@@ -21,8 +21,8 @@ from armwise.core import saving
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.roster import add_version
 from armwise.service.journal.events import Creation
-from armwise.service.journal.journal import keyed
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.writes import keyed
 from armwise.service.log.export import FORMATS, pieces
 from armwise.service.model.lessons import read_lessons
 from armwise.testing.checks import rounds_for

@@ -25,8 +25,9 @@ from armwise.core import saving
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Creation, Decision, Reward
-from armwise.service.journal.journal import Journal, Write, keyed
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.writes import Write, keyed
 from armwise.service.log.compact import compact
 from armwise.service.log.export import pieces
 from armwise.service.log.retain import Retention

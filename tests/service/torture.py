@@ -26,7 +26,8 @@ import msgspec
 from armwise.service.config import Config
 from armwise.service.engine.requests.draw import answer
 from armwise.service.journal.events import Decision
-from armwise.service.journal.journal import Journal, Written
+from armwise.service.journal.journal import Journal
+from armwise.service.journal.writes import Written
 from armwise.service.log.verify import verify
 from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.line import Line, asked

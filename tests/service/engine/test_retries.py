@@ -7,7 +7,7 @@ from typing import Any
 
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.journal.journal import keyed
+from armwise.service.journal.writes import keyed
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 

@@ -12,9 +12,10 @@ from armwise.service.engine.engine import Engine
 from armwise.service.engine.writer import Writer
 from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal.events import EARLIEST, Change, Creation, Reward, Settings
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import MOST_REWARDS, Status, check
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.writes import Write
 from tests.service.serving import ARMS, Clock
 
 
@@ -126,7 +127,7 @@ def test_a_decision_takes_so_many_rewards_and_no_more() -> None:
 
 def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are kept and change no status: 1,503 were taken for one decision."""
-    monkeypatch.setattr("armwise.service.journal.journal.MOST_REWARDS", 5)
+    monkeypatch.setattr("armwise.service.journal.intake.MOST_REWARDS", 5)
     clock = Clock()
     engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(settings=Settings(window=10.0))}, clock=clock)
     engine.start()

@@ -23,7 +23,8 @@ from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal import lead, postgres, postgres_session
 from armwise.service.journal.events import Creation, Reward
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.journal import Journal
+from armwise.service.journal.writes import Write
 from armwise.service.log import verify as verifying
 from armwise.service.log.compact import compact
 from armwise.service.log.export import pieces

@@ -17,8 +17,9 @@ from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
 from armwise.service.journal import sqlite
 from armwise.service.journal.events import Change, Creation, Decision, Reward
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.writes import Write
 from armwise.service.log import verify as verifying
 
 ARMS = [b'"a"', b'"b"']

@@ -20,8 +20,9 @@ from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
 from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import Members
+from armwise.service.journal.writes import Write
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import merge

@@ -8,10 +8,11 @@ from typing import Any
 from unittest import mock
 
 from armwise.service.engine.learning.learner import AT_ONCE, Learner
-from armwise.service.journal import journal as journal_module
 from armwise.service.journal.events import Event, Reward, Row
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.intake import Intake
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.store import BatchRows, Statement
+from armwise.service.journal.writes import Write
 from tests.service.simulation.database import Session, Shared
 
 
@@ -68,15 +69,14 @@ def stale_snapshot() -> Iterator[None]:
 @contextlib.contextmanager
 def forgotten_idempotency_key() -> Iterator[None]:
     """The keys of rewards are not stored."""
-    batch = journal_module._Batch
-    real = batch.append
+    real = Intake.append
 
     def append(self: Any, write: Write, event: Event) -> Row:
         if isinstance(event, Reward):
             write.request = ""
         return real(self, write, event)
 
-    with mock.patch.object(batch, "append", append):
+    with mock.patch.object(Intake, "append", append):
         yield
 
 

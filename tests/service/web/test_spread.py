@@ -18,7 +18,7 @@ from armwise.cli.main import main
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.journal.journal import keyed
+from armwise.service.journal.writes import keyed
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.serving import Running
 

@@ -140,7 +140,7 @@ def _compact(args: argparse.Namespace, pairs: Pairs) -> int:
 def _erase(args: argparse.Namespace, pairs: Pairs) -> int:
     import json
 
-    from armwise.service.journal.journal import Write
+    from armwise.service.journal.writes import Write
     from armwise.service.log.compact import compact
     from armwise.service.log.subjects import Subjects, closings, erasure
 

@@ -18,7 +18,8 @@ from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
-from armwise.service.journal.journal import Journal, Write, Written
+from armwise.service.journal.journal import Journal
+from armwise.service.journal.writes import Write, Written
 from armwise.service.log.export import as_dsjson, entries
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
 from armwise.service.model.model import Model

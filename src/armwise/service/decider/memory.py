@@ -26,8 +26,8 @@ from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import SlotsRequest, slot_id
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import LARGEST, Creation, Decision, Expiry, Lessons, Reward, Row
-from armwise.service.journal.journal import canonical
 from armwise.service.journal.rules import Status
+from armwise.service.journal.writes import canonical
 from armwise.service.log.export import Entry, Outcome, as_dsjson
 from armwise.service.model.build import build_model
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim

@@ -19,7 +19,7 @@ from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_ranking
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import MARK, SlotsRequest
 from armwise.service.journal.events import LARGEST, Decision
-from armwise.service.journal.journal import canonical
+from armwise.service.journal.writes import canonical
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> ParsedRequest:

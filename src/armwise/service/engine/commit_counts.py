@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from armwise.service.journal.events import Decision, Expiry, Reward, Row
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 
 MOST_ARMS = 50  # per application that are counted by their names, those that come first; the others together
 MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come; at times twice as many

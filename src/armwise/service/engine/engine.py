@@ -39,11 +39,12 @@ from armwise.service.journal.events import (
     Row,
     decided,
 )
-from armwise.service.journal.journal import Journal, Write, Written
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import stand_alone
 from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
+from armwise.service.journal.writes import Write, Written
 from armwise.service.model.drawing.encoded import EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import Model

@@ -15,7 +15,7 @@ from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import Creation, Version
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import check_merges
 from armwise.service.model.trial import check_creation

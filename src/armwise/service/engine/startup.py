@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armwise.features.encoding.arms import check_id
 from armwise.service.errors import Conflict, Damaged, Unavailable
 from armwise.service.journal.events import CONFIG, Creation
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.trial import check_creation, rehearse
 

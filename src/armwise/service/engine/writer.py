@@ -11,7 +11,8 @@ from typing import Any
 
 from armwise.service.engine.commit_counts import BUCKETS
 from armwise.service.errors import Unavailable
-from armwise.service.journal.journal import Appended, Journal, Write, joins
+from armwise.service.journal.journal import Journal
+from armwise.service.journal.writes import Appended, Write, joins
 from armwise.service.system import SYSTEM, System
 
 log = logging.getLogger("armwise.service")

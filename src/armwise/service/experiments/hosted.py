@@ -43,7 +43,7 @@ from armwise.service.journal.events import (
     Settings,
     decided,
 )
-from armwise.service.journal.journal import Write, Written
+from armwise.service.journal.writes import Write, Written
 from armwise.service.log.export import played
 from armwise.service.log.retain import Erased, Retention, merge
 from armwise.service.log.subjects import DECISION

@@ -1,6 +1,6 @@
 """The journal: an append-only table of events, and a table with the status of each decision.
 
-Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``rules``,
+Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``intake``,
 write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it, the
 row itself and its idempotency key, so that one that was altered or is missing is found by ``armwise journal verify``.
 """
@@ -13,33 +13,20 @@ import hashlib
 import itertools
 import operator
 import struct
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import msgspec
 
-from armwise.features.encoding.tokens import RequestTokens
-from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
+from armwise.service.errors import Damaged, Unknown
 from armwise.service.journal.bodies import MANY, catalogue_of, hashed, pack, pack_arms, together, unpack_arms
-from armwise.service.journal.events import (
-    CONFIG,
-    Batch,
-    Change,
-    Creation,
-    Decision,
-    Event,
-    Lessons,
-    Reward,
-    Row,
-    Sequel,
-    Version,
-    kind_of,
-)
+from armwise.service.journal.events import CONFIG, Change, Creation, Decision, Event, Row
+from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
-from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
+from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Connection, Rows, Statement
+from armwise.service.journal.writes import Appended, More, Write, joins, size_of
 from armwise.service.system import SYSTEM, System
 
 FORMAT = b"4"
@@ -71,7 +58,6 @@ class SnapshotMark(msgspec.Struct):
 
 T = TypeVar("T")
 _NO_STATUS = (None,) * 10
-_OF_DECISIONS = (Decision, *get_args(Sequel))
 _REQUESTS = "SELECT app, request, seq FROM requests"
 _HERE = (  # the time, the last event, and what else a batch must know, in one query
     "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'epoch') FROM meta m "
@@ -79,49 +65,6 @@ _HERE = (  # the time, the last event, and what else a batch must know, in one q
 )
 _MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
 _HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
-
-
-# From decisions of other processes: the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
-Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
-
-
-class Write(msgspec.Struct, gc=False):  # no cycle goes through it
-    """One event to append. ``fresh``: the id was made here, so that no other event can have it."""
-
-    app: str
-    id: str
-    event: Event
-    request: str = ""
-    fresh: bool = False
-    stack: RequestTokens | None = None  # a decision's tokens, so that the learner need not read them again
-    seen: Any = None  # all that the agent saw of a decision (``model.Seen``), where that is worth its memory
-    names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
-    held: Any = None  # counts a decision while it is under way (``model.underway.Held``), where its agent counts them
-    again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
-    catalogue: bytes = b""  # the hash of its arms, where the request named it
-    home: str = ""  # the database that a decision was drawn for, where there are several
-    epoch: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
-    redraw: Callable[[], Write] | None = None  # draws it anew for another home, where its id follows its key
-    look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
-    refusal: Exception | None = None  # or refused with this, where it could not be drawn
-
-    @property
-    def new(self) -> bool:
-        """Whether this is a decision with a fresh id and no idempotency key, which cannot be a retry."""
-        return self.fresh and not self.request and not self.look and isinstance(self.event, Decision)
-
-
-class Written(msgspec.Struct, gc=False):
-    """The result of an append: the event's row, ``again`` for a retry, the decision's status."""
-
-    row: Row
-    again: bool = False
-    status: Status | None = None
-    repeated: bool = False  # a reward of which an earlier one counts instead
-
-
-Appended = list[Written] | Exception
-More = Callable[[], Sequence[Sequence[Write]]]
 
 
 class _Hashes:
@@ -138,41 +81,39 @@ class _Hashes:
         return self._last[-1][1]
 
 
-@dataclass
-class _Batch:
-    """The rows that a batch touches: read at its start, written at its end."""
+class _Batch(Intake):
+    """The rows of a database that a batch touches: read at its start, written at its end."""
 
-    time: int
-    seq: int
-    chain: bytes
-    known: dict[tuple[str, str], Status] = field(default_factory=dict)
-    requests: dict[tuple[str, str], int] = field(default_factory=dict)
-    rows: list[tuple[Row, Write]] = field(default_factory=list)
-    dirty: dict[tuple[str, str], None] = field(default_factory=dict)
-    asked: list[tuple[str, str, int]] = field(default_factory=list)
-    catalogues: dict[bytes, list[msgspec.Raw]] = field(default_factory=dict)  # arms to store apart, by hash
-    made: dict[int, bytes] = field(default_factory=dict)  # bodies of decisions, by the identity of the write
-    hash_of: Callable[[list[msgspec.Raw]], bytes] = field(default_factory=_Hashes)
-    strange: dict[str, list[Row]] = field(default_factory=dict)  # decisions that those of this batch did not count
+    def __init__(self, journal: Journal, hash_of: Callable[[list[msgspec.Raw]], bytes]) -> None:
+        super().__init__()
+        self.chain = b""
+        self.catalogues: dict[bytes, list[msgspec.Raw]] = {}  # arms to store apart, by hash
+        self.made: dict[int, bytes] = {}  # bodies of decisions, by the identity of the write
+        self._journal, self._hash_of = journal, hash_of
 
-    def append(self, write: Write, event: Event) -> Row:
-        self.seq += 1
-        body = self.made.get(id(write)) or self.stored(write, event)
-        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event, request=write.request)
-        self.rows.append((row, write))
-        if write.request:
-            self.requests[write.app, write.request] = row.seq
-            self.asked.append((write.app, write.request, row.seq))
-        return row
+    def begin(self, time: int, seq: int, chain: bytes, epoch: int) -> None:
+        """Follow the last event of the journal."""
+        self.time, self.seq, self.chain, self._epoch = time, seq, chain, epoch
+
+    def body(self, write: Write, event: Event) -> bytes:
+        return self.made.get(id(write)) or self.stored(write, event)
+
+    def earlier(self, seq: int) -> Row:
+        return self._journal.row(seq)
+
+    def rewards_before(self, app: str, id: str) -> int:
+        sql = "SELECT count(*) FROM events WHERE kind = 'reward' AND app = ? AND id = ?"
+        [[kept]] = self._journal.connection.execute(sql, (app, id))
+        return int(kept)
 
     def stored(self, write: Write, event: Event) -> bytes:
         """The stored body of an event; arms of a catalogue are kept in the order sent."""
-        if not isinstance(event, Decision) or not (write.catalogue or _size(event) >= MANY):
+        if not isinstance(event, Decision) or not (write.catalogue or size_of(event) >= MANY):
             return pack(msgspec.json.encode(event))
         arms = event.arms
         if event.order:
             arms = [arm for _, arm in sorted(zip(event.order, arms), key=lambda pair: pair[0])]
-        catalogue = write.catalogue or self.hash_of(arms)
+        catalogue = write.catalogue or self._hash_of(arms)
         self.catalogues[catalogue] = arms
         return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
 
@@ -203,7 +144,7 @@ class _Batch:
         return {
             "events": [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for (r, _), chain in rows],
             "decisions": [_columns(self.known[key]) for key in self.dirty],
-            "requests": self.asked,
+            "requests": [(r.app, r.request, r.seq) for (r, _), _ in rows if r.request],
         }
 
     def made_entries(self, rows: Sequence[tuple[tuple[Row, Write], bytes]]) -> list[tuple[Any, ...]]:
@@ -222,13 +163,6 @@ class _Batch:
             values += (r.seq, r.time, r.app, r.kind, r.id, r.body, chain, write.request)
             values += _NO_STATUS if s is None else _columns(s)[2:]
         return values
-
-
-def _size(decision: Decision) -> int:
-    """The size of the arms in bytes."""
-    if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
-        return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
-    return sum(map(len, decision.sent))
 
 
 def link(chain: bytes, row: Row) -> bytes:
@@ -306,7 +240,7 @@ class Journal:
 
         ``more`` gives groups that came while others appended, if ``joins`` says that they may join this batch now;
         their outcomes follow those of the others. Where nobody else appends it is not asked."""
-        connection, batch = self.connection, _Batch(0, 0, b"", hash_of=self._hashes)
+        connection, batch = self.connection, _Batch(self, self._hashes)
         writes = [write for group in groups for write in group]
         made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
 
@@ -328,10 +262,10 @@ class Journal:
             asked = [*here, *statuses, *requests, *arms, *strange]
             found = iter(connection.open_batch(self._lock, asked, (lambda: None) if large else encode))
             if here:
-                now, batch.seq, time, batch.chain = self._here(*next(found)[0])
+                now, seq, time, chain = self._here(*next(found)[0])
             else:
-                batch.seq, time, batch.chain = self._at or self.last()
-            batch.time = max(now, time)
+                seq, time, chain = self._at or self.last()
+            batch.begin(max(now, time), seq, chain, self._epoch)
             for status in (as_status(raw) for rows in itertools.islice(found, len(statuses)) for raw in rows):
                 batch.known[status.app, status.id] = status
             for app, request, seq in (raw for rows in itertools.islice(found, len(requests)) for raw in rows):
@@ -339,7 +273,7 @@ class Journal:
             there = {bytes(hash) for rows in itertools.islice(found, len(arms)) for (hash,) in rows}
             self._look_around(batch, counted, list(found))
             all_groups = [*groups, *more()] if more is not None and self._lock else groups
-            outcomes = [self._take(batch, group) for group in all_groups]
+            outcomes = [batch.take(group) for group in all_groups]
             used = {hash: None for row, _ in batch.rows if (hash := catalogue_of(row.body)) and hash not in there}
             connection.close_batch(
                 [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in used], batch
@@ -372,12 +306,6 @@ class Journal:
                 for write in some:
                     write.held = None  # or the next one would count it beside its own new draw
                     batch.made.pop(id(write), None)
-
-    def _draw_again(self, batch: _Batch, write: Write) -> None:
-        """Draw a decision again that did not count others, unless it is a retry."""
-        there = (write.app, write.request) in batch.requests or (write.app, write.id) in batch.known
-        if write.again is not None and write.app in batch.strange and not there:
-            write.event, write.stack, write.seen, write.held = write.again(batch.strange[write.app])
 
     def _here(
         self, now: int, seq: int | None, time: int | None, chain: bytes | None, base: bytes, epoch: bytes | None
@@ -435,100 +363,6 @@ class Journal:
             )
 
         self.alone(work)
-
-    def _take(self, batch: _Batch, group: Sequence[Write]) -> Appended:
-        if batch.strange:
-            try:
-                for write in group:
-                    self._draw_again(batch, write)
-            except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
-                return error
-        if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
-            return [self._take_new(batch, group[0])]
-        if any(write.epoch != self._epoch and isinstance(write.event, Decision) for write in group):
-            return Stale("a database was added that this process does not know of: name it in its storage")
-        try:
-            check_group(group)
-            rewards: Counter[tuple[str, str]] = Counter()  # of this group, by decision
-            for write in group:
-                if (refusal := self._refuse(batch, write, rewards[write.app, write.id])) is not None:
-                    return refusal
-                rewards[write.app, write.id] += isinstance(write.event, Reward)
-        except (Conflict, Unknown) as error:
-            return error
-        except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
-            return Unavailable(str(error))
-        if any(write.look and not isinstance(write.event, Decision | Batch) for write in group):
-            return []
-        return [self._take_one(batch, write) for write in group]
-
-    def _refuse(self, batch: _Batch, write: Write, rewards: int) -> Exception | None:
-        """Raise if a write contradicts an earlier one; otherwise return the reason for a refusal, if any.
-
-        ``rewards`` of its decision come before it in its group.
-        """
-        seq = batch.requests.get((write.app, write.request)) if write.request else None
-        if seq is not None:
-            row = self._row(batch, seq)
-            if (row.id != write.id and not write.fresh) or not _same(row, write.event):
-                key = write.request.rpartition("\x1f")[2]  # as it was sent
-                raise Conflict(f"request {key} came before with other content")
-            return None
-        status = batch.known.get((write.app, write.id))
-        if write.look and status is None:
-            if write.refusal is not None:
-                return write.refusal
-            raise Unknown(f"no decision has the id {write.id}", write.id)
-        check(write.event, status, write.id, batch.time, rewards)
-        if status is not None and isinstance(write.event, Reward) and batch.time > status.deadline:
-            self._limit_late(batch, write, rewards)
-        again = status is not None and isinstance(write.event, Decision)
-        if again and not _same(self._row(batch, status.seq), write.event):  # type: ignore[union-attr]
-            raise Conflict(f"event {write.id} was decided with other content")
-        return None
-
-    def _limit_late(self, batch: _Batch, write: Write, rewards: int) -> None:
-        """Limit late rewards, which the status does not count, by counting their rows."""
-        sql = "SELECT count(*) FROM events WHERE kind = 'reward' AND app = ? AND id = ?"
-        [[kept]] = self.connection.execute(sql, (write.app, write.id))
-        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in batch.rows)
-        if kept + taken + rewards >= MOST_REWARDS:
-            raise too_many(write.id)
-
-    def _take_new(self, batch: _Batch, write: Write) -> Written:
-        """As ``_take_one``, for a decision that is certainly new."""
-        row = batch.append(write, write.event)
-        key = write.app, write.id
-        status = batch.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
-        batch.dirty[key] = None
-        return Written(row, status=status)
-
-    def _take_one(self, batch: _Batch, write: Write) -> Written:
-        seq = batch.requests.get((write.app, write.request)) if write.request else None
-        if seq is not None:
-            row = self._row(batch, seq)
-            status = batch.known.get((write.app, row.id))
-            repeated = isinstance(write.event, Reward) and status is not None and status.repeated
-            return Written(row, again=True, status=status, repeated=repeated)
-        if not isinstance(write.event, _OF_DECISIONS):
-            return Written(batch.append(write, write.event))
-        key = write.app, write.id
-        status = batch.known.get(key)
-        if status is not None and isinstance(write.event, Decision):
-            return Written(self._row(batch, status.seq), again=True, status=status)
-        event = happen(write.event, status, batch.time)
-        row = batch.append(write, event)
-        if isinstance(event, Decision):
-            status = batch.known[key] = Status.of(row, event)
-        batch.dirty[key] = None
-        # Now, since a group may have another reward of the same decision.
-        repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
-        return Written(row, status=status, repeated=repeated)
-
-    def _row(self, batch: _Batch, seq: int) -> Row:
-        if batch.rows and seq >= batch.rows[0][0].seq:
-            return batch.rows[seq - batch.rows[0][0].seq][0]
-        return self.row(seq)
 
     # ------------------------------------------------------------------ read
 
@@ -722,15 +556,6 @@ class Journal:
             raise
 
 
-def joins(group: Sequence[Write]) -> bool:
-    """Whether a group may still join a batch that was read already: only new decisions that need no row."""
-    return all(
-        isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
-        and write.again is None and _size(write.event) < MANY
-        for write in group
-    )  # fmt: skip
-
-
 def _ids(writes: Sequence[Write]) -> list[tuple[str, str]]:
     """The decisions whose status must be loaded first."""
     return list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
@@ -743,66 +568,6 @@ def _keys(writes: Sequence[Write]) -> list[tuple[str, str]]:
 def _put_arms(hash: bytes, text: bytes, now: int) -> Statement:
     sql = "INSERT INTO catalogues VALUES (?, ?, ?) ON CONFLICT (hash) DO UPDATE SET time = excluded.time"
     return sql, (hash, now, pack_arms(text))
-
-
-def _same(row: Row, asked: Event) -> bool:
-    """Whether an event repeats the request of a journaled row."""
-    there = row.event
-    if isinstance(there, Decision) and isinstance(asked, Decision):
-        return canonical(there) == canonical(asked)
-    if isinstance(there, Reward) and isinstance(asked, Reward):
-        return (there.value, there.cost, there.final) == (asked.value, asked.cost, asked.final)
-    if isinstance(there, Lessons) and isinstance(asked, Lessons):
-        return _contents(there) == _contents(asked)
-    return there == asked if isinstance(asked, Creation | Change | Version | Batch) else type(there) is type(asked)
-
-
-def _contents(lessons: Lessons) -> list[Any]:
-    return [(canonical(made), made.p, made.arm) for made in lessons.decisions] + lessons.rewards
-
-
-def check_group(group: Sequence[Write]) -> None:
-    """Raise Conflict if one event id or idempotency key occurs in a group with two contents."""
-    if len(group) < 2:
-        return
-    first: dict[tuple[str, str], Write] = {}
-    for write in group:
-        if isinstance(write.event, Decision) and not write.fresh:
-            before = first.setdefault((write.app, write.id), write)
-            if before is not write and _content(before) != _content(write):
-                raise Conflict(f"event {write.id} is in this batch with two contents")
-
-
-def _content(write: Write) -> bytes:
-    """The content of a request, for comparison with a retry."""
-    id, event = "" if write.fresh else write.id, write.event
-    if isinstance(event, Decision):
-        return msgspec.json.encode([id, canonical(event)])
-    return msgspec.json.encode([id, event])
-
-
-def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
-    """The writes of a batch under one idempotency key: its record, then each part under a key of its own.
-
-    The key names the set of their contents. Their own keys follow the order of the contents, so that a retry in another
-    order finds each."""
-    contents = [_content(write) for write in writes]
-    order = sorted(range(len(writes)), key=contents.__getitem__)
-    for place, i in enumerate(order):
-        writes[i].request = key(str(place))
-    whole = msgspec.json.encode([contents[i] for i in order])
-    digest = hashlib.blake2b(whole, digest_size=16).hexdigest()
-    return [Write(writes[0].app, "", Batch(digest), key("batch")), *writes]
-
-
-def canonical(decision: Decision) -> bytes:
-    """A request in canonical form, independent of spacing and of the order of keys."""
-    if decision.asked:
-        return decision.asked.encode()
-    arms = [msgspec.json.decode(arm) for arm in decision.arms]
-    if decision.order:
-        arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]
-    return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
 
 
 def _columns(s: Status) -> tuple[Any, ...]:

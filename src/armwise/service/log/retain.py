@@ -23,8 +23,9 @@ from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal import bases
 from armwise.service.journal.bodies import catalogue_of
 from armwise.service.journal.events import KINDS, SEQUELS, Batch, Decision, Import, Lessons
-from armwise.service.journal.journal import Base, Journal, Write, chunks
+from armwise.service.journal.journal import Base, Journal, chunks
 from armwise.service.journal.rules import happen
+from armwise.service.journal.writes import Write
 from armwise.service.log.subjects import ERASED, Search, Subjects, closings, erasure
 from armwise.service.log.verify import chained, sum_of, weight
 

@@ -16,7 +16,8 @@ import msgspec
 from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack_arms
 from armwise.service.journal.events import KINDS, Decision, Erasure, Expiry, Lessons, Row
-from armwise.service.journal.journal import Journal, Write, chunks
+from armwise.service.journal.journal import Journal, chunks
+from armwise.service.journal.writes import Write
 
 DECISION = "$decision"  # the key of a decision's own id
 ERASED = "erased"  # in the table meta: the erasure up to which all are done

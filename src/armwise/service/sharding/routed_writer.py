@@ -15,7 +15,7 @@ import msgspec
 from armwise.service.engine.writer import Done, Via, waited
 from armwise.service.errors import Stale, Unavailable, Unknown
 from armwise.service.journal.events import Batch, Decision
-from armwise.service.journal.journal import Appended, Write, Written, check_group
+from armwise.service.journal.writes import Appended, Write, Written, check_group
 
 if TYPE_CHECKING:
     from armwise.service.journal.members import Members

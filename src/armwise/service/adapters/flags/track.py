@@ -12,7 +12,7 @@ from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTE
 from armwise.service.adapters.flags.flag import Flag, flag_of
 from armwise.service.errors import Unknown
 from armwise.service.journal.events import Activation, Reward
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.decisions import is_final

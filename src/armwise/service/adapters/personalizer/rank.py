@@ -16,7 +16,7 @@ import msgspec
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.requests.draw import Answer, answer
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
 from armwise.service.web.v1.schemas import said

@@ -29,7 +29,7 @@ from armwise.service.adapters.personalizer.schemas import MultiSlotAnswer, Multi
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.slots import MARK, MAX_SLOTS, SlotsRequest, prepare_slots
 from armwise.service.journal.events import Activation, Reward, decided
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread

@@ -22,8 +22,9 @@ from armwise.service.journal.events import (
     Sequel,
     Version,
 )
-from armwise.service.journal.journal import Journal, SnapshotMark, Write
+from armwise.service.journal.journal import Journal, SnapshotMark
 from armwise.service.journal.rules import Status, happen
+from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model

@@ -17,8 +17,9 @@ from threading import Thread
 from armwise.core import saving
 from armwise.service.engine.learning.fold import Recent, fold, give_up, refold, restore
 from armwise.service.journal.events import Row
-from armwise.service.journal.journal import Journal, Write
+from armwise.service.journal.journal import Journal
 from armwise.service.journal.store import Database
+from armwise.service.journal.writes import Write
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
 from armwise.service.system import SYSTEM, System

@@ -14,7 +14,7 @@ import numpy as np
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens
 from armwise.service.journal.events import Decision, Share, decided
-from armwise.service.journal.journal import Write, Written
+from armwise.service.journal.writes import Write, Written
 from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import DrawRequest, Model

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.tokens import PackedTokens
 from armwise.service.journal.events import Decision, Row
-from armwise.service.journal.journal import Write
+from armwise.service.journal.writes import Write
 
 MARK = "\x1f"
 MAX_SLOTS = 50

@@ -10,7 +10,7 @@ from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Decision, Reward
-from armwise.service.journal.journal import Write, keyed
+from armwise.service.journal.writes import Write, keyed
 from armwise.service.model.explain import explain
 from armwise.service.model.lessons import read_lessons
 from armwise.service.web import admission

@@ -13,8 +13,8 @@ from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Activation, Decision, Reward, Row
-from armwise.service.journal.journal import Write, Written
 from armwise.service.journal.rules import Status
+from armwise.service.journal.writes import Write, Written
 from armwise.service.log.export import Entry, outcomes
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply

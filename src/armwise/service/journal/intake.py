@@ -1,0 +1,156 @@
+"""The rules by which a journal takes in writes, in a database or in memory: what each comes to, or why it is refused.
+
+Idempotency by id and by key, reward windows, late and final rewards, groups that are taken whole or not at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
+from armwise.service.journal.events import Batch, Decision, Event, Reward, Row, Sequel, kind_of
+from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
+from armwise.service.journal.writes import Appended, Write, Written, check_group, repeats
+
+_OF_DECISIONS = (Decision, *get_args(Sequel))
+
+
+class Intake(ABC):
+    """Takes in groups of writes, one after the other, at one time.
+
+    ``known`` and ``requests`` are the decisions and the idempotency keys that writes refer to; ``rows`` is what is to
+    be appended after event ``seq``, ``dirty`` which decisions changed.
+    """
+
+    def __init__(self, time: int = 0, seq: int = 0, epoch: int = 0) -> None:
+        self.time, self.seq, self._epoch = time, seq, epoch
+        self.known: dict[tuple[str, str], Status] = {}
+        self.requests: dict[tuple[str, str], int] = {}
+        self.rows: list[tuple[Row, Write]] = []
+        self.dirty: dict[tuple[str, str], None] = {}
+        self.strange: dict[str, list[Row]] = {}  # decisions that those of this batch did not count
+
+    @abstractmethod
+    def body(self, write: Write, event: Event) -> bytes:
+        """An event as it is stored."""
+
+    @abstractmethod
+    def earlier(self, seq: int) -> Row:
+        """An event that was appended before these."""
+
+    @abstractmethod
+    def rewards_before(self, app: str, id: str) -> int:
+        """How many rewards of a decision were appended before these, late ones too."""
+
+    def take(self, group: Sequence[Write]) -> Appended:
+        """Take a group whole, or nothing of it: return the reason."""
+        if self.strange:
+            try:
+                for write in group:
+                    self._draw_again(write)
+            except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
+                return error
+        if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
+            return [self._take_new(group[0])]
+        if any(write.epoch != self._epoch and isinstance(write.event, Decision) for write in group):
+            return Stale("a database was added that this process does not know of: name it in its storage")
+        try:
+            check_group(group)
+            rewards: Counter[tuple[str, str]] = Counter()  # of this group, by decision
+            for write in group:
+                if (refusal := self._refuse(write, rewards[write.app, write.id])) is not None:
+                    return refusal
+                rewards[write.app, write.id] += isinstance(write.event, Reward)
+        except (Conflict, Unknown) as error:
+            return error
+        except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
+            return Unavailable(str(error))
+        if any(write.look and not isinstance(write.event, Decision | Batch) for write in group):
+            return []
+        return [self._take_one(write) for write in group]
+
+    def _draw_again(self, write: Write) -> None:
+        """Draw a decision again that did not count others, unless it is a retry."""
+        there = (write.app, write.request) in self.requests or (write.app, write.id) in self.known
+        if write.again is not None and write.app in self.strange and not there:
+            write.event, write.stack, write.seen, write.held = write.again(self.strange[write.app])
+
+    def _refuse(self, write: Write, rewards: int) -> Exception | None:
+        """Raise if a write contradicts an earlier one; otherwise return the reason for a refusal, if any.
+
+        ``rewards`` of its decision come before it in its group.
+        """
+        seq = self.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(seq)
+            if (row.id != write.id and not write.fresh) or not repeats(row, write.event):
+                key = write.request.rpartition("\x1f")[2]  # as it was sent
+                raise Conflict(f"request {key} came before with other content")
+            return None
+        status = self.known.get((write.app, write.id))
+        if write.look and status is None:
+            if write.refusal is not None:
+                return write.refusal
+            raise Unknown(f"no decision has the id {write.id}", write.id)
+        check(write.event, status, write.id, self.time, rewards)
+        if status is not None and isinstance(write.event, Reward) and self.time > status.deadline:
+            self._limit_late(write, rewards)
+        again = status is not None and isinstance(write.event, Decision)
+        if again and not repeats(self._row(status.seq), write.event):  # type: ignore[union-attr]
+            raise Conflict(f"event {write.id} was decided with other content")
+        return None
+
+    def _limit_late(self, write: Write, rewards: int) -> None:
+        """Limit late rewards, which the status does not count, by counting their rows."""
+        kept = self.rewards_before(write.app, write.id)
+        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in self.rows)
+        if kept + taken + rewards >= MOST_REWARDS:
+            raise too_many(write.id)
+
+    def _take_new(self, write: Write) -> Written:
+        """As ``_take_one``, for a decision that is certainly new."""
+        row = self.append(write, write.event)
+        key = write.app, write.id
+        status = self.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
+        self.dirty[key] = None
+        return Written(row, status=status)
+
+    def _take_one(self, write: Write) -> Written:
+        seq = self.requests.get((write.app, write.request)) if write.request else None
+        if seq is not None:
+            row = self._row(seq)
+            status = self.known.get((write.app, row.id))
+            repeated = isinstance(write.event, Reward) and status is not None and status.repeated
+            return Written(row, again=True, status=status, repeated=repeated)
+        if not isinstance(write.event, _OF_DECISIONS):
+            return Written(self.append(write, write.event))
+        key = write.app, write.id
+        status = self.known.get(key)
+        if status is not None and isinstance(write.event, Decision):
+            return Written(self._row(status.seq), again=True, status=status)
+        event = happen(write.event, status, self.time)
+        row = self.append(write, event)
+        if isinstance(event, Decision):
+            status = self.known[key] = Status.of(row, event)
+        self.dirty[key] = None
+        # Now, since a group may have another reward of the same decision.
+        repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
+        return Written(row, status=status, repeated=repeated)
+
+    def append(self, write: Write, event: Event) -> Row:
+        """Give an event its number."""
+        self.seq += 1
+        body = self.body(write, event)
+        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event, request=write.request)
+        self.rows.append((row, write))
+        if write.request:
+            self.requests[write.app, write.request] = row.seq
+        return row
+
+    def _row(self, seq: int) -> Row:
+        if self.rows and seq >= self.rows[0][0].seq:
+            return self.rows[seq - self.rows[0][0].seq][0]
+        return self.earlier(seq)

@@ -1,0 +1,133 @@
+"""Writes: events that are asked to be appended, and what comes of them; groups, idempotency keys, contents."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from armwise.features.encoding.tokens import RequestTokens
+from armwise.service.errors import Conflict
+from armwise.service.journal.bodies import MANY
+from armwise.service.journal.events import Batch, Change, Creation, Decision, Event, Lessons, Reward, Row, Version
+from armwise.service.journal.rules import Status
+
+# From decisions of other processes: the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
+Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
+
+
+class Write(msgspec.Struct, gc=False):  # no cycle goes through it
+    """One event to append. ``fresh``: the id was made here, so that no other event can have it."""
+
+    app: str
+    id: str
+    event: Event
+    request: str = ""
+    fresh: bool = False
+    stack: RequestTokens | None = None  # a decision's tokens, so that the learner need not read them again
+    seen: Any = None  # all that the agent saw of a decision (``EncodedRequest``), where that is worth its memory
+    names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
+    held: Any = None  # counts a decision while it is under way (``Reservation``), where its agent counts them
+    again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
+    catalogue: bytes = b""  # the hash of its arms, where the request named it
+    home: str = ""  # the database that a decision was drawn for, where there are several
+    epoch: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
+    redraw: Callable[[], Write] | None = None  # draws it anew for another home, where its id follows its key
+    look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
+    refusal: Exception | None = None  # or refused with this, where it could not be drawn
+
+    @property
+    def new(self) -> bool:
+        """Whether this is a decision with a fresh id and no idempotency key, which cannot be a retry."""
+        return self.fresh and not self.request and not self.look and isinstance(self.event, Decision)
+
+
+class Written(msgspec.Struct, gc=False):
+    """The result of an append: the event's row, ``again`` for a retry, the decision's status."""
+
+    row: Row
+    again: bool = False
+    status: Status | None = None
+    repeated: bool = False  # a reward of which an earlier one counts instead
+
+
+Appended = list[Written] | Exception
+More = Callable[[], Sequence[Sequence[Write]]]
+
+
+def joins(group: Sequence[Write]) -> bool:
+    """Whether a group may still join a batch that was read already: only new decisions that need no row."""
+    return all(
+        isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
+        and write.again is None and size_of(write.event) < MANY
+        for write in group
+    )  # fmt: skip
+
+
+def size_of(decision: Decision) -> int:
+    """The size of the arms in bytes."""
+    if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
+        return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
+    return sum(map(len, decision.sent))
+
+
+def repeats(row: Row, asked: Event) -> bool:
+    """Whether an event repeats the request of a journaled row."""
+    there = row.event
+    if isinstance(there, Decision) and isinstance(asked, Decision):
+        return canonical(there) == canonical(asked)
+    if isinstance(there, Reward) and isinstance(asked, Reward):
+        return (there.value, there.cost, there.final) == (asked.value, asked.cost, asked.final)
+    if isinstance(there, Lessons) and isinstance(asked, Lessons):
+        return _contents(there) == _contents(asked)
+    return there == asked if isinstance(asked, Creation | Change | Version | Batch) else type(there) is type(asked)
+
+
+def _contents(lessons: Lessons) -> list[Any]:
+    return [(canonical(made), made.p, made.arm) for made in lessons.decisions] + lessons.rewards
+
+
+def check_group(group: Sequence[Write]) -> None:
+    """Raise Conflict if one event id or idempotency key occurs in a group with two contents."""
+    if len(group) < 2:
+        return
+    first: dict[tuple[str, str], Write] = {}
+    for write in group:
+        if isinstance(write.event, Decision) and not write.fresh:
+            before = first.setdefault((write.app, write.id), write)
+            if before is not write and _content(before) != _content(write):
+                raise Conflict(f"event {write.id} is in this batch with two contents")
+
+
+def _content(write: Write) -> bytes:
+    """The content of a request, for comparison with a retry."""
+    id, event = "" if write.fresh else write.id, write.event
+    if isinstance(event, Decision):
+        return msgspec.json.encode([id, canonical(event)])
+    return msgspec.json.encode([id, event])
+
+
+def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
+    """The writes of a batch under one idempotency key: its record, then each part under a key of its own.
+
+    The key names the set of their contents. Their own keys follow the order of the contents, so that a retry in another
+    order finds each."""
+    contents = [_content(write) for write in writes]
+    order = sorted(range(len(writes)), key=contents.__getitem__)
+    for place, i in enumerate(order):
+        writes[i].request = key(str(place))
+    whole = msgspec.json.encode([contents[i] for i in order])
+    digest = hashlib.blake2b(whole, digest_size=16).hexdigest()
+    return [Write(writes[0].app, "", Batch(digest), key("batch")), *writes]
+
+
+def canonical(decision: Decision) -> bytes:
+    """A request in canonical form, independent of spacing and of the order of keys."""
+    if decision.asked:
+        return decision.asked.encode()
+    arms = [msgspec.json.decode(arm) for arm in decision.arms]
+    if decision.order:
+        arms = [[arms[decision.order.index(i)], decision.order.index(i) < len(decision.p)] for i in range(len(arms))]
+    return msgspec.json.encode([msgspec.json.decode(decision.context), arms, decision.deferred], order="sorted")
