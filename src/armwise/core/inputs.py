@@ -38,7 +38,7 @@ class TakesDim:
 
 
 def is_sparse(context: Any) -> bool:
-    """Whether this is a SciPy sparse matrix."""
+    """Return whether this is a SciPy sparse matrix."""
     sparse = sys.modules.get("scipy.sparse")  # whoever has a sparse matrix has imported it, to its end
     issparse = getattr(sparse, "issparse", None)  # another thread may be importing it now
     return issparse is not None and bool(issparse(context))
@@ -250,7 +250,7 @@ def _read_advice(agent: Reader, context: Any) -> Floats:
 
 
 def _distributed(advice: Floats) -> np.ndarray:
-    """Whether each row along the last axis is a distribution; one with a NaN is none."""
+    """Return whether each row along the last axis is a distribution; one with a NaN is none."""
     valid: np.ndarray = np.abs(advice.sum(axis=-1) - 1.0) <= 1e-9
     positive = advice >= 0.0
     return valid if positive.all() else valid & positive.all(axis=-1)

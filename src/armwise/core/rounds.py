@@ -29,7 +29,7 @@ class Batches(Generic[A]):
     """
 
     def compiled(self, agent: A) -> bool:
-        """Whether ``block`` runs in compiled code, and holds no GIL between its rounds."""
+        """Return whether ``block`` runs in compiled code, and holds no GIL between its rounds."""
         return False
 
     def choose(self, agent: A, contexts: Any, n: int) -> Choices | None:
@@ -146,7 +146,7 @@ def all_or_nothing(agent: Any, *numbers: Any) -> Iterator[None]:
 
 
 def _may_overflow(block: Any) -> bool:
-    """Whether numbers are so large that sums of their squares, over a small ridge, may overflow."""
+    """Return whether numbers are so large that sums of their squares, over a small ridge, may overflow."""
     if isinstance(block, np.ndarray):
         return block.dtype.kind == "f" and block.size > 0 and bool(max(block.max(), -block.min()) > BACK_UP_ABOVE)
     if is_sparse(block):

@@ -49,7 +49,7 @@ class Splits(Representatives):
 
     @abstractmethod
     def _above(self, contexts: Floats) -> np.ndarray:
-        """Whether each split puts each context above, as an (n, S) array."""
+        """Return whether each split puts each context above, as an (n, S) array."""
 
     @abstractmethod
     def _split(self, i: int, low: int, high: int) -> Policy:
@@ -173,7 +173,7 @@ class PolicyClass(Saved, ABC):
         """
 
     def holds(self, policy: Any) -> bool:
-        """Whether this policy is known to be in the class.
+        """Return whether this policy is known to be in the class.
 
         >>> Stumps(dim=1).holds(Stump(0, 0.5)), Stumps(dim=1).holds(Stump(1, 0.5))
         (True, False)

@@ -176,7 +176,7 @@ def check_storage(storage: str | list[str]) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address; a name other than localhost could be anything.
+    """Return whether only this machine can reach an address; a name other than localhost could be anything.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("example.org"), is_loopback("")
     (True, False, False, False)

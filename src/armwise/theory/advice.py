@@ -358,7 +358,7 @@ def _no_features(s: Situation) -> list[Suggestion]:
 
 
 def _wide(s: Situation) -> list[Suggestion]:
-    """Whether a matrix of all pairs of columns would be too large."""
+    """Return whether a matrix of all pairs of columns would be too large."""
     d = s.dim if s.features == "arms" else s.dim * s.n_arms
     rows = "the default" if s.features == "arms" else "an arm's row is the visitor's, in columns of the arm's own"
     batch = ", batch_size=50" if s.delay else ""

@@ -27,7 +27,7 @@ class Accounting(TransparentWrapper):
 
     @abstractmethod
     def _is_entry(self, value: Any) -> bool:
-        """Whether ``choose`` could have written this entry."""
+        """Return whether ``choose`` could have written this entry."""
 
     @abstractmethod
     def _enter(self, entry: Any) -> None:

@@ -41,7 +41,7 @@ class ExactSums(saving.Saved):
         self.units = [mine + times * _units(value) for mine, value in zip(self.units, values)]
 
     def fits(self, limits: Any) -> bool:
-        """Whether every sum is at most its limit.
+        """Return whether every sum is at most its limit.
 
         >>> sums = ExactSums(1)
         >>> sums.add([0.25], times=4); sums.fits([1.0])

@@ -146,7 +146,7 @@ class Conservative(RowsWrapper, TakesDim):
         return self.noise * math.sqrt(max(determinant, 0.0) - 2.0 * math.log(share)) + math.sqrt(self.lam) * self.norm
 
     def _safe(self, rows: Floats, base: Floats) -> Any:
-        """Whether playing each arm keeps the promise under every model in the confidence set."""
+        """Return whether playing each arm keeps the promise under every model in the confidence set."""
         target = self._balance - (1.0 - self.alpha) * np.einsum("k,kmd->md", base, rows)
         if self._means is not None:
             w = target[:, 0] + rows[:, :, 0]

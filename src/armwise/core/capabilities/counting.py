@@ -27,5 +27,5 @@ def record_choice(agent: Agent, context: Any, choice: Choice) -> None:
 
 
 def choosing_changes(agent: Agent) -> TypeGuard[CountsChoices]:
-    """Whether ``choose`` changes more than the random stream."""
+    """Return whether ``choose`` changes more than the random stream."""
     return isinstance(agent, CountsChoices) and agent.choosing_changes

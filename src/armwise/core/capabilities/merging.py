@@ -78,7 +78,7 @@ class Merging(Agent):
 
 
 def can_merge(agent: Agent) -> TypeGuard[Merging]:
-    """Whether ``agent.merge`` works."""
+    """Return whether ``agent.merge`` works."""
     return isinstance(agent, Merging) and agent.merges
 
 

@@ -23,5 +23,5 @@ class OneRow(Agent):
 
 
 def learns_one_row(agent: Agent) -> bool:
-    """Whether the agent now learns from the row of the arm that was chosen."""
+    """Return whether the agent now learns from the row of the arm that was chosen."""
     return isinstance(agent, OneRow) and agent.one_row

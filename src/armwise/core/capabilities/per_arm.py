@@ -67,5 +67,5 @@ class PerArm(Agent):
 
 
 def has_arms(agent: Agent) -> TypeGuard[PerArm]:
-    """Whether ``agent.add_arm`` and ``agent.remove_arm`` work."""
+    """Return whether ``agent.add_arm`` and ``agent.remove_arm`` work."""
     return isinstance(agent, PerArm) and agent.per_arm

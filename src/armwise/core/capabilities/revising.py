@@ -44,7 +44,7 @@ class Revising(Agent):
 
 
 def can_revise(agent: Agent) -> TypeGuard[Revising]:
-    """Whether ``agent.revise`` works."""
+    """Return whether ``agent.revise`` works."""
     return isinstance(agent, Revising) and agent.revises
 
 
@@ -64,5 +64,5 @@ class Fading(Agent):
 
 
 def can_fade(agent: Agent) -> TypeGuard[Fading]:
-    """Whether ``agent._fade`` works."""
+    """Return whether ``agent._fade`` works."""
     return isinstance(agent, Fading) and agent.fades

@@ -12,7 +12,7 @@ ENGINES = '"dask" (for the client that is open), "dask://host:port", a Dask Clie
 
 
 def is_dask(engine: Any) -> bool:
-    """Whether an engine is a Dask cluster and not this machine."""
+    """Return whether an engine is a Dask cluster and not this machine."""
     return not isinstance(engine, str) or engine == "dask" or engine.startswith("dask://")
 
 

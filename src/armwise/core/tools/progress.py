@@ -24,7 +24,7 @@ def progress_bar(total: int | None, unit: str, *, show: bool | None = None, extr
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel.
+    """Return whether this runs in a Jupyter kernel.
 
     >>> in_notebook()
     False

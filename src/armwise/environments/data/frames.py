@@ -58,7 +58,7 @@ def columns(name: str, frame: Any, *, scale: bool = False) -> Floats:
 
 
 def _texts(column: Any) -> bool:
-    """Whether a column of objects holds scalars (texts, numbers, missing values) and no lists."""
+    """Return whether a column of objects holds scalars (texts, numbers, missing values) and no lists."""
     return not any(isinstance(value, (list, tuple, set, dict, complex, np.ndarray)) for value in column)
 
 
@@ -88,7 +88,7 @@ def _words(text: str) -> Floats:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether an object is a pandas data frame, or looks like one."""
+    """Return whether an object is a pandas data frame, or looks like one."""
     return hasattr(value, "columns") and hasattr(value, "dtypes")
 
 

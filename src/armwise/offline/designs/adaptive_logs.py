@@ -53,7 +53,7 @@ def adaptive(
     warn: bool = True,
     progress: bool = False,
 ) -> AdaptiveEvaluation:
-    """What each arm (or policy) earned, with intervals that hold although the log's agent was learning.
+    """Estimate what each arm (or policy) earns from an adaptive agent's log, with intervals valid under adaptivity.
 
     The rows must be in the order in which they happened. ``policies`` is None for every arm on its own, one policy,
     or several by name; ``control`` is an arm, its name or a policy: then "agent - control" says by how much the agent
@@ -120,12 +120,12 @@ def adaptive(
 
 
 def _fewest(level: float) -> int:
-    """Simulations without which the quantiles of the interval are not among them."""
+    """Return the fewest simulations whose order statistics contain the interval's quantiles."""
     return max(19, math.ceil(2.0 / (1.0 - level)) - 1)
 
 
 def _of_simulation(simulation: Simulation, name: str, plain: Estimate | None, n: int, level: float) -> Estimate:
-    """A simulated estimate; without an interval, and with the reason, where it is not to be trusted."""
+    """Return a simulated estimate; without an interval, and with the reason, if it is unreliable."""
     value, low, high, error = simulation.estimates[name]
     kind, texts = "simulated", simulation.against(name)
     if texts:
@@ -171,7 +171,7 @@ def _targets(policies: Any, log: Log) -> dict[str, Any]:
 
 
 def _one(policy: Any, log: Log) -> Any:
-    """An arm's number or name as the distribution that always plays it; anything else as it is."""
+    """Convert an arm's number or name to the distribution that always plays it; return anything else unchanged."""
     if not isinstance(policy, (int, np.integer, str)) or isinstance(policy, bool):
         return policy
     names = ArmNames(log.arm_names, log.n_arms)
@@ -199,7 +199,7 @@ def _propensities(values: Any, rows: LogBlock) -> Floats:
 
 
 class _Job:
-    """The settings, and what all policies share."""
+    """The settings of one call, and data shared by all policies."""
 
     def __init__(
         self, rows: LogBlock, q: Floats, e: Floats | None, weights: str, interval: str, level: float,
@@ -230,7 +230,7 @@ class _Job:
         return Scores(table, G, w, h, rows.rewards, self.reward_range, no_chance)
 
     def _phi(self, table: Floats, w: Floats) -> Floats:
-        """1 / E[sum_a pi^2 / e_t], as the past knows it: about how much of the target each round was worth."""
+        """Return 1 / E[sum_a pi^2 / e_t] estimated from the past: the target's effective rows per round."""
         n, K = len(w), table.shape[1]
         if self.e is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,7 +247,7 @@ class _Job:
     # ------------------------------------------------------------------ estimates
 
     def answers(self, scores: dict[str, Scores], base: Scores | None) -> dict[str, Estimate]:
-        """Of each policy, of the agent against the control, and of each policy against it."""
+        """Return the estimate of each policy, of the agent minus the control, and of each policy minus the control."""
         found = {name: self.estimate(name, s) for name, s in scores.items()}
         if base is not None:
             found["agent - control"] = self.lift(base)
@@ -330,7 +330,7 @@ class _Job:
         return "likelihood", likely()
 
     def _against(self, s: Scores) -> list[str]:
-        """What speaks against a policy's numbers: the log, and a mean that moved where it is taken for constant."""
+        """Return warnings for a policy: of the log, and of drift where the interval assumes a constant mean."""
         texts = s.weaknesses(self.policies)
         if self._moved(s):
             texts.append(f"the mean moved over the rounds, and {self.interval!r} takes it for constant: the interval "
@@ -341,7 +341,7 @@ class _Job:
         return texts
 
     def _moved(self, s: Scores) -> bool:
-        """Whether an interval that takes the mean for constant is refuted: by a test, or by ends that cross."""
+        """Return whether an interval that takes the mean for constant is refuted: by a test, or by ends that cross."""
         if self.interval not in _CONSTANT:
             return False
         if s not in self._refuted:
@@ -411,7 +411,7 @@ def _mean_weight(table: Floats, rows: LogBlock) -> float:
 
 
 def _plain(name: str, table: Floats, rows: LogBlock, level: float) -> Estimate:
-    """The mean reward of the rows whose arm the policy plays, as if they were a sample."""
+    """Return the plain mean reward of the rows whose arm the policy plays."""
     share = np.broadcast_to(table, (len(rows), rows.n_arms))[np.arange(len(rows)), rows.arms]
     total = share.sum()
     if total <= 0:

@@ -1,4 +1,4 @@
-"""What policies earned, from the log of an agent that adapts: the estimates, with the plain means beside them."""
+"""Results on the log of an adaptive agent: estimates of policies, with plain means for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
 
 
 class AdaptiveEvaluation(Evaluation):
-    """What policies earned, from the log of an agent that adapts; ``plain`` has the plain means, for comparison.
+    """Estimates of policies on the log of an adaptive agent; ``plain`` has the plain means, for comparison.
 
     >>> from armwise.offline import Log, adaptive
     >>> log = Log(arms=[0, 1] * 200, rewards=[1, 0, 0, 1] * 100, probabilities=[0.5] * 400, n_arms=2)
@@ -26,13 +26,13 @@ class AdaptiveEvaluation(Evaluation):
     """
 
     plain: dict[str, Estimate]
-    simulation: Simulation | None = None  # what ``interval="simulated"`` rests on
-    constant = False  # whether weights or intervals take a value for the same in all rounds
+    simulation: Simulation | None = None  # the assumptions of ``interval="simulated"``
+    constant = False  # whether weights or intervals assume a constant value
     mean_weights: dict[str, float]  # of each policy's importance weights: 1 where every decision had a chance
     _scores: dict[str, Scores]
 
     def rows_shown(self) -> tuple[list[str], list[list[str]]]:
-        """The head and the rows of the table: the estimates, and the plain means beside them."""
+        """Return the header and the rows of the table: estimates with the plain means beside them."""
         head = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
         rows = []
         for name, e in self.items():
@@ -43,7 +43,7 @@ class AdaptiveEvaluation(Evaluation):
         return head, rows
 
     def table(self) -> str:
-        """The estimates as lines of text, the plain means beside them, the verdict below."""
+        """Return a text table of the estimates, the plain means and the verdict."""
         lines = lines_of(*self.rows_shown())
         lines.append(f"{self._kinds()} intervals; {_PLAIN}")
         lines += [_CONSTANT] if self.constant else []
@@ -64,7 +64,7 @@ class AdaptiveEvaluation(Evaluation):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know: kinds of intervals, and what a simulation rests on."""
+        """Return notes: kinds of intervals, and the assumptions of a simulation."""
         return [*super().notes, _PLAIN, *([_CONSTANT] if self.constant else []), *self._rests_on]
 
     @property
@@ -78,9 +78,9 @@ class AdaptiveEvaluation(Evaluation):
 
     @property
     def weaknesses(self) -> list[str]:
-        """What is wrong with the model or the agent of a simulation, and with the log for each of the policies.
+        """Return warnings of the simulation's model or agent, and of the log for each policy.
 
-        A comparison shares the faults of what it compares, which are said once.
+        A comparison shares the warnings of its two sides; each is listed once.
         """
         against = [] if self.simulation is None else self.simulation.weaknesses
         said: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""One policy's scores on the log of an agent that adapts: their weights, when these can be trusted, their intervals."""
+"""A policy's scores on the log of an adaptive agent: weights, their reliability, and intervals."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from armwise.offline.intervals.bounded import betting
 from armwise.offline.intervals.intervals import ConfidenceSequence, freedom
 from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 
-FEW = 30  # effective rows below which no normal interval is to be relied on
+FEW = 30  # effective rows below which a normal interval is unreliable
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
-FALSE_ALARMS = 0.005  # share of healthy logs in which all policies together are said to have had no chance
+FALSE_ALARMS = 0.005  # false-alarm rate of the "no chance" warning over all policies together
 _PARTS = 4  # of a log, in which the mean is compared
 _MOVED = 1e-3  # p-value of "the mean is the same in all parts" below which it moved
 _FIRST_BETS = 50  # rows before the first bet: they say how large weights are
@@ -26,12 +26,12 @@ _FIRST_BETS = 50  # rows before the first bet: they say how large weights are
 class Scores:
     """One policy's scores and weights in the order of the rounds."""
 
-    table: Floats  # (n, K) or (1, K): what the policy plays
+    table: Floats  # (n, K) or (1, K): the policy's probabilities
     G: Floats
     w: Floats  # importance weights
     h: Floats  # adaptive weights: each known before its round
     rewards: Floats
-    reward_range: tuple[float, float] | None  # None: the rewards have no known limits
+    reward_range: tuple[float, float] | None  # None: the rewards are unbounded
     no_chance: float  # share of the policy's decisions that the agent could not have taken; NaN if unknown
 
     @property
@@ -41,12 +41,12 @@ class Scores:
 
     @property
     def influence(self) -> Floats:
-        """What each round adds to the value's error."""
+        """Return each round's contribution to the error of the value."""
         return np.asarray(self.h * (self.G - self.value) / self.h.sum())
 
     @property
     def ess(self) -> float:
-        """The effective number of rows behind the weights."""
+        """Return the effective sample size of the weights."""
         return float(self.w.sum() ** 2 / max((self.w**2).sum(), np.finfo(float).tiny))
 
     @property
@@ -60,11 +60,11 @@ class Scores:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a normal interval is not to be trusted: it needs a chance for every arm, and many effective rows."""
+        """Return whether a normal interval is unreliable: it needs overlap for every arm and many effective rows."""
         return self.short or self._too_heavy or bool(self._rare) or self.worth < FEW
 
     def weaknesses(self, policies: int = 1) -> list[str]:
-        """What speaks against this policy's numbers, in words.
+        """Return warnings about this policy's numbers.
 
         That the weights average less than 1 by chance is one thing for an interval, which then has to be another one,
         and another for an alarm: over all ``policies`` of a healthy log there may hardly ever be one.

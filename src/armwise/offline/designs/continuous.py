@@ -42,7 +42,7 @@ _KERNELS: dict[str, Callable[[Floats], Floats]] = {
 _GAUSSIAN_REACH, _GRID = 8.0, 4001
 _PLACES = np.array([-0.6, -0.3, 0.0, 0.3, 0.6])  # of possible jumps, in bandwidths
 _DOUBT, _SURE = 0.08, 0.003  # p-values of "no jump": below which the bandwidth is halved, and the verdict says it
-MIN_NEAR = 30  # effective rows within a bandwidth
+MIN_NEAR = 30  # minimum of effective rows within a bandwidth
 MIN_EVENTS = 10  # of yes, and of no
 ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
 
@@ -112,7 +112,7 @@ def evaluate_continuous(
     seed: int = 0,
     warn: bool = True,
 ) -> Evaluation:
-    """What a policy with continuous actions would have earned: kernel-smoothed IPS, self-normalised IPS and DR.
+    """Evaluate a policy with continuous actions by kernel-smoothed IPS, self-normalised IPS and DR.
 
     ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. The interval is that of
     the bias-corrected scores 2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the
@@ -192,7 +192,7 @@ class _Smoothing:
         residual = root * y - basis @ (basis.T @ (root * y))
         sizes = (steps**2).sum(axis=0)
         steps, sizes = steps[:, sizes > 1e-3 * len(u)], sizes[sizes > 1e-3 * len(u)]
-        if not sizes.size or np.linalg.norm(residual) <= 1e-9 * np.linalg.norm(root * y):  # rounding alone is left
+        if not sizes.size or np.linalg.norm(residual) <= 1e-9 * np.linalg.norm(root * y):  # only rounding error is left
             return 1.0
         jumps = steps.T @ residual / sizes
         errors = np.sqrt(((steps * (residual[:, None] - steps * jumps)) ** 2).sum(axis=0) * len(u) / rest) / sizes
@@ -226,7 +226,7 @@ def _scored(name: str, smoothing: _Smoothing, given: float | None, q: tuple[Floa
 
 
 def _rare_events(rewards: Floats) -> tuple[str, ...]:
-    """Whether these rewards, of the rows near the policy's actions, are in effect yes or no, with too few of either.
+    """Return whether rewards near the policy's actions are in effect binary with too few of one value.
 
     Price times bought or not: amounts close to each other, and zeros. No value is common, so ``rare_rewards`` is mute.
     """
@@ -282,7 +282,7 @@ def _actions(policy: Any, log: ContinuousLog) -> Floats:
 
 
 def _predictions(model: Any, log: ContinuousLog, wanted: Floats, folds: int, seed: int) -> tuple[Floats, Floats]:
-    """The model's reward of the logged action and of the policy's, each row by a model of the other folds."""
+    """Return cross-fitted predictions for the logged and for the policy's actions."""
     if model is not None and not hasattr(model, "fit"):
         ask = model.predict if hasattr(model, "predict") else model
         if not callable(ask):

@@ -1,4 +1,4 @@
-"""What policies would have earned and cost, from one log; and the best mix of them that a budget allows."""
+"""Rewards and costs of policies from one log, and the best mixture within a budget."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RatioInterval:
-    """A number with the ends of its interval.
+    """A ratio with its interval.
 
     >>> RatioInterval(0.5, 0.4, 0.6).low
     0.4
@@ -67,7 +67,7 @@ class JudgedPolicy:
         return _only("cost_per_reward", self.costs_per_reward)
 
     def beats(self, other: JudgedPolicy) -> bool:
-        """Whether it earns at least as much for at most as much of everything, and not the same, by the estimates."""
+        """Return whether this policy dominates another by the estimates: no less reward, no more cost, not equal."""
         mine, theirs = [each.value for each in self.costs], [each.value for each in other.costs]
         no_worse = self.value.value >= other.value.value and all(m <= t for m, t in zip(mine, theirs))
         return no_worse and (self.value.value > other.value.value or mine != theirs)
@@ -82,7 +82,7 @@ def _only(name: str, each: tuple[_Judgement, ...]) -> _Judgement:
 
 
 class Tradeoff:
-    """Policies by what they earn and what they cost; ``resources`` names what they cost in.
+    """Policies by reward and cost; ``resources`` names the costs.
 
     >>> log = Log(arms=[0, 1] * 50, rewards=[0.0, 1.0] * 50, probabilities=[0.5] * 100, n_arms=2, costs=[0, 2] * 50)
     >>> result = tradeoff(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
@@ -98,7 +98,7 @@ class Tradeoff:
 
     @property
     def front(self) -> list[str]:
-        """The policies that no other beats in everything, by their estimates, the cheapest (in the first) first."""
+        """Return the Pareto front by the estimates, the cheapest in the first resource first."""
         best = [each for each in self.policies.values() if not each.dominated]
         return [each.name for each in sorted(best, key=lambda each: each.costs[0].value)]
 
@@ -114,7 +114,7 @@ class Tradeoff:
 
     @property
     def weaknesses(self) -> list[str]:
-        """Why intervals here are not to be relied on, policy by policy: mostly too few rows that answer for it.
+        """Return warnings per policy, mostly about too few effective rows.
 
         >>> log = Log(arms=[0, 1] * 9, rewards=[0.0, 1.0] * 9, probabilities=[0.5] * 18, n_arms=2, costs=[1, 2] * 9)
         >>> tradeoff(log, {"first": [1.0, 0.0]}).weaknesses[0]
@@ -205,7 +205,7 @@ def tradeoff(
 
 
 def _cost(log: Log, paid: Floats, policy: Any, weights: Floats, estimator: str, level: float, options: Any) -> Estimate:
-    """What a policy would have paid in one resource per decision."""
+    """Evaluate a policy's cost per decision in one resource."""
     # Dollars that lie between 0 and 1 are not bounded by 1: their interval assumes no bound.
     costing = {"interval": "normal"} | options
     cost: Estimate = evaluate(
@@ -284,7 +284,7 @@ def best_mixture(
     less_paid = log.rewards - (paid - rates) @ _prices(values, costs - rates)
     means = less_paid @ weights / total
     squares = ((weights * (less_paid[:, None] - means)) ** 2).sum(axis=0)
-    unseen = weights.max(axis=0) * np.ptp(less_paid)  # three answers, all good, say little: one more could be the worst
+    unseen = weights.max(axis=0) * np.ptp(less_paid)  # three equal outcomes say little
     errors = np.sqrt(squares + unseen**2) / total
     lowered = values + ndtri(tail / len(names)) * errors
     low = budget_optimum(lowered[None], costs[None], rates).value

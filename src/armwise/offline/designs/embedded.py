@@ -1,4 +1,4 @@
-"""Very many arms: weights by what an arm is like, not by which it is (MIPS, OffCEM).
+"""Evaluation with very many arms: importance weights of embeddings instead of arms (MIPS, OffCEM).
 
 With thousands of arms pi(a | x) / p(a | x) has hopeless variance. MIPS (Saito & Joachims 2022) weighs by the arm's
 embedding e, w(x, e) = p(e | x, pi) / p(e | x, log): unbiased where the reward depends on the arm through e alone.
@@ -51,7 +51,7 @@ def evaluate_embedded(
     seed: int = 0,
     warn: bool = True,
 ) -> Evaluation:
-    """What a policy would have earned, where the arms are too many to be weighed one by one.
+    """Evaluate a policy on a log with too many arms for weights per arm.
 
     ``embeddings`` describes the arms: (K,) or (K, m) categories (whole numbers or strings; arms with the same ones
     share their weight), or (K, m) real numbers, from which k-means makes ``clusters``. ``logging`` is the policy that
@@ -110,7 +110,7 @@ def evaluate_embedded(
 
 
 class Groups:
-    """Which arms share their weight: ``of`` (K,) the group of each arm, ``features`` (K, m) for the model."""
+    """Groups of arms that share a weight: ``of`` (K,) is each arm's group, ``features`` (K, m) are for the model."""
 
     def __init__(self, of: Ints, features: Any) -> None:
         self.of, self.features = of, features

@@ -1,4 +1,4 @@
-"""What another policy of rankings would have earned, from a log of rankings."""
+"""Evaluation of ranking policies on a log of rankings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def evaluate_slates(
     seed: int = 0,
     warn: bool = True,
 ) -> Evaluation:
-    """What another ranking policy would have earned, summed over the slots.
+    """Evaluate a ranking policy: the expected sum of rewards over the slots.
 
     ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); a list
     of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand above it); an
@@ -74,7 +74,7 @@ def evaluate_slates(
 
 
 class _Target:
-    """The target's probabilities of the logged actions: given those above, each on its own, and of every arm."""
+    """The target's probabilities of the logged slots: given the slots above, marginal, and of every arm."""
 
     def __init__(self, log: SlateLog, policy: Any, marginals: Any) -> None:
         self.name = title(policy)
@@ -122,7 +122,7 @@ class _Target:
         return np.where(log.present, p, 1.0)
 
     def about(self, names: list[str]) -> list[str]:
-        """What a reader has to know of the target's probabilities."""
+        """Return a note about the target's probabilities."""
         alone = [name for name in names if name.removeprefix("sn-") in ("iips", "pi")]
         if not (self.borrowed and alone):
             return []
@@ -178,7 +178,7 @@ def _ordered(log: SlateLog, order: Sequence[Any]) -> Floats:
 
 
 def _on_offer(log: SlateLog, table: Floats) -> Floats:
-    """Mass on arms that a slot could not show goes, in proportion, to those that it could."""
+    """Renormalise probabilities over the arms that a slot could show."""
     if log.offered is not None:
         table = np.where(log.offered, table, 0.0)
         totals = table.sum(axis=2, keepdims=True)
@@ -210,7 +210,7 @@ def _names(estimators: str | Iterable[str] | None, log: SlateLog, target: _Targe
 
 
 def _together(log: SlateLog) -> bool:
-    """Whether a slot's arm depended on those above: the log says so, or it never shows an arm twice."""
+    """Return whether a slot's arm depended on the slots above: stated by the log, or no arm repeats."""
     if log.n_slots == 1 or not log.independent:
         return log.n_slots > 1
     shown = np.sort(log.actions, axis=1)
@@ -244,7 +244,7 @@ class _Scorer:
         return Scored(scores if name == "rips" else self._cascade(), self._mean(self.down), tuple(said))
 
     def _against(self, name: str, scores: Floats) -> list[str]:
-        """What the log says against an assumption: the difference from "sips", which has none, and interactions."""
+        """Test an estimator's assumption: its difference from "sips", which has none, and interactions."""
         doubts = [self.down[:, -1] * self.log.totals - scores]
         if name == "iips":
             doubts.append((self.down * self._rewards()).sum(axis=1) - scores)  # it holds only if rips does
@@ -303,7 +303,7 @@ class _Scorer:
 
 
 class _SlotModel:
-    """A ridge of what comes from a slot on: the context, the slot's arm, and the arms above."""
+    """A ridge model of the rewards from a slot on, given the context, the slot's arm and the arms above."""
 
     def __init__(self, log: SlateLog, slot: int, rows: Any, outcome: Floats) -> None:
         self._log, self._slot = log, slot

@@ -1,4 +1,4 @@
-"""Whether the arms of other slots matter to what a slot of a ranking earns: tests that need no model.
+"""Model-free tests of whether the reward of a slot depends on the arms of other slots.
 
 Rows weighted by 1 / p of the whole ranking are those of a log that drew every ranking equally often, whatever the
 context: there the arms of the other slots have nothing to do with the context, so that a slot's reward beyond the mean
@@ -19,7 +19,7 @@ from armwise.offline.intervals.intervals import freedom
 from armwise.offline.logs.rows import Ints
 from armwise.offline.logs.slate_log import SlateLog
 
-MIN_ROWS = 100  # effective ones, below which nothing is tested
+MIN_ROWS = 100  # effective rows below which nothing is tested
 MAX_ARMS = 20  # whose effects on other slots are tested one by one
 
 

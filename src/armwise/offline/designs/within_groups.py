@@ -1,4 +1,4 @@
-"""Whether arms of one group earn the same, given the context: what weights by groups of arms assume."""
+"""Tests of the assumption behind weights per group: arms of a group have equal rewards given the context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WithinGroups:
         self._contexts: list[Floats] = []
 
     def add(self, rows: LogBlock) -> None:
-        """Take in every so many rows of a block."""
+        """Add every k-th row of a block to the sample."""
         some = slice(-self._seen % self._step, None, self._step)
         self._seen += len(rows)
         self._arms.append(rows.arms[some])
@@ -34,7 +34,7 @@ class WithinGroups:
         self._contexts.append(rows.contexts[some] if ndim(rows.contexts) == 2 else np.empty((len(rows.arms[some]), 0)))
 
     def against(self, apart: Floats, seed: int = 0) -> tuple[str, ...]:
-        """What speaks against arms of a group that earn the same.
+        """Return a warning if arms of a group do not earn the same.
 
         Two tests: sums of squares between arms, against rows that are shuffled within their groups, so that rare
         rewards and arms with a row or two need no limit of chi-square; and the mean of what the groups leave

@@ -1,4 +1,4 @@
-"""How arms enter a regression: by their own features, by a (sparse) indicator, or by their mean reward."""
+"""Encodings of arms for a regression: own features, a (sparse) indicator, or the mean reward."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PRIOR = 10.0  # rows of the overall mean that shrink the mean of an arm
 
 
 def per_arm(rows: LogBlock) -> bool:
-    """Whether arms have features of their own."""
+    """Return whether arms have features of their own."""
     return ndim(rows.contexts) == 3 or rows.arm_features is not None
 
 
 def arm_inputs(rows: LogBlock, arms: Any) -> Floats:
-    """One row of inputs for a regressor: shared features, then the arm's own, or which arm it is.
+    """Build input rows for a regressor: shared features, then the arm's features or its encoding.
 
     >>> arm_inputs(LogBlock(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
     array([[5., 1., 0.],
@@ -41,7 +41,7 @@ def arm_inputs(rows: LogBlock, arms: Any) -> Floats:
 
 
 def encoding_of(model: Any, rows: LogBlock) -> Encoding:
-    """How this model is told of the arms of these rows."""
+    """Choose the encoding of arms for this model."""
     if per_arm(rows):
         return Encoding()
     if rows.n_arms <= _DENSE:
@@ -58,7 +58,7 @@ def _takes_sparse(model: Any) -> bool:
 
 
 class Encoding:
-    """A fitted model that answers for every arm; this one asks it arm by arm, with the arms' own features."""
+    """A fitted model that predicts every arm; the base class predicts arm by arm with the arms' own features."""
 
     _model: Any
 
@@ -79,7 +79,7 @@ class Encoding:
 
 
 class Indicator(Encoding):
-    """A column per arm; from one arm to the next only a 1 moves."""
+    """An indicator column per arm."""
 
     def predict(self, rows: LogBlock) -> Floats:
         shared, q = _shared(rows), np.empty((len(rows), rows.n_arms))
@@ -92,7 +92,7 @@ class Indicator(Encoding):
 
 
 class SparseIndicator(Encoding):
-    """The same, sparse; a model that is linear in its inputs, or the logistic function of that, answers in one sum."""
+    """A sparse indicator; linear and logistic models predict all arms from one sum."""
 
     def _inputs(self, rows: LogBlock, arms: Any = None) -> Any:
         shared = _shared(rows)

@@ -19,7 +19,7 @@ from armwise.offline.estimators.slope import slope
 
 @dataclass(frozen=True)
 class Facts:
-    """What an estimator needs of some rounds: r, w = pi(a|x) / max(p, clip), and a model's q where it uses one."""
+    """The inputs of an estimator for some rounds: r, w = pi(a|x) / max(p, clip), and q of a model if used."""
 
     rewards: Floats
     weights: Floats
@@ -65,11 +65,11 @@ class Estimator:
         return np.ones(1)
 
     def settled(self, means: Floats, covariance: Floats, n: int) -> Estimator:
-        """This estimator with its tuning parameter chosen from the data, if it has one and it was not given."""
+        """Return this estimator with its tuning parameter chosen from the data, unless it was given."""
         return self
 
     def n_columns(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return 1
 
     def interval_value(self, means: Floats) -> Any:
@@ -81,13 +81,13 @@ class Estimator:
         return self.gradient(means)
 
     def score_range(self, low: float, high: float, weight: float) -> tuple[float, float]:
-        """Between which numbers a linearised score can lie, for rewards in [low, high] and weights in [0, weight]."""
+        """Return the range of a linearised score for rewards in [low, high] and weights in [0, weight]."""
         if self.needs_model:
             return low - weight * (high - low), high + weight * (high - low)
         return min(0.0, low * weight), max(0.0, high * weight)
 
     def scores(self, facts: Facts, means: Floats | None = None) -> Floats:
-        """One score a round, with the value as their mean and their spread as the value's standard error.
+        """Return one score per round, whose mean is the value and whose spread gives its standard error.
 
         A self-normalised value is not a mean; its scores are linearised around the columns' means.
         """
@@ -225,7 +225,7 @@ class _Tuned(Estimator):
     grid: ClassVar[tuple[float, ...]] = ()
 
     def _fixed(self) -> float | None:
-        """The parameter, where it is not to be tuned."""
+        """The parameter if it was given."""
         raise NotImplementedError
 
     def _shrunk(self, weights: Floats, parameter: float) -> Floats:
@@ -275,7 +275,7 @@ class _Settled(Estimator):
 
     @property
     def parameter(self) -> float:
-        """The value that was chosen."""
+        """The chosen parameter."""
         return self.tuned.grid[self.column]
 
     def columns(self, facts: Facts) -> list[Floats]:
@@ -368,7 +368,7 @@ _OTHER_NAMES = {"ipw": "ips", "snipw": "snips", "switch": "switch-dr", "switchdr
 
 
 def named(estimators: str | Estimator | Iterable[str | Estimator]) -> list[Estimator]:
-    """The estimators that these names (or objects) stand for.
+    """Return the estimators for these names or objects.
 
     >>> [e.name for e in named(["ips", SwitchDR(tau=5.0)])]
     ['ips', 'switch-dr']

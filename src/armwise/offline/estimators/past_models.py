@@ -1,4 +1,4 @@
-"""Reward models that know only the past: each row is predicted from rows before it."""
+"""Reward models fitted on past rows only: each row is predicted from earlier rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _running_means(rows: LogBlock) -> Floats:
 
 
 def _blocks(n: int) -> list[tuple[int, int]]:
-    """Where one model serves: (start, end), the first with nothing before it."""
+    """Return the blocks (start, end) that share a model; the first has no rows before it."""
     ends = [0, min(_FIRST, n)]
     while ends[-1] < n:
         ends.append(min(n, max(ends[-1] + 1, int(ends[-1] * _GROWTH))))

@@ -101,7 +101,7 @@ class PropensityModel:
         return LogisticRegression(max_iter=1000)
 
     def calibration(self, bins: int = 10) -> Floats:
-        """Predicted against observed frequency: a row (mean prediction, share of hits, count) for each tenth of them.
+        """Return a calibration table: (mean prediction, observed frequency, count) per decile.
 
         >>> rng = np.random.default_rng(0)
         >>> model = PropensityModel()
@@ -122,7 +122,7 @@ class PropensityModel:
 
 
 def inputs(rows: LogBlock) -> Floats:
-    """What the choice of an arm may have depended on, as one vector a row."""
+    """Return the inputs of the propensity model, one vector per row."""
     parts = [] if ndim(rows.contexts) < 2 else [rows.contexts.reshape(len(rows), -1)]
     if ndim(rows.contexts) == 1:
         keys, which = np.unique(rows.contexts, return_inverse=True)

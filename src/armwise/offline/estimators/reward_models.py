@@ -1,4 +1,4 @@
-"""Reward models for DM and the doubly robust estimators: always fitted on other rows than they are asked about."""
+"""Reward models for DM and the doubly robust estimators, always cross-fitted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PER_PARAMETER = 100
 
 
 class RewardModel(Protocol):
-    """What the estimators ask: the expected reward of every arm in these rows."""
+    """The interface of a reward model: the expected reward of every arm in these rows."""
 
     def predict(self, rows: LogBlock) -> Floats:
         """(n, K) expected rewards."""
@@ -146,7 +146,7 @@ class CrossfitRidge:
         return max(_ROWS, _PER_PARAMETER * parameters)
 
     def solve(self, sums: RidgeSums) -> CrossfitRidge:
-        """The models that these sums make."""
+        """Solve for the models of these sums."""
         if sums.gram is None or sums.moment is None:
             raise ValueError("the log is empty: there is nothing to fit a reward model to")
         self._solve(sums.gram, sums.moment)
@@ -278,7 +278,7 @@ def _fresh(model: Any) -> Any:
 
 
 class Given:
-    """A model that somebody else fitted (``predict(contexts) -> (n, K)``), or an (n, K) array of its answers.
+    """A model fitted elsewhere (``predict(contexts) -> (n, K)``), or an (n, K) array of its predictions.
 
     >>> log = Log(arms=[0, 1], rewards=[0, 1])
     >>> Given(np.ones((2, 2)), log).predict(log.rows)
@@ -313,7 +313,7 @@ class Given:
 def fitted_model(
     model: Any, log: Log, folds: int, seed: int, progress: Any = None, cluster: Any = None
 ) -> RewardModel:  # fmt: skip
-    """What ``reward_model=`` may be: None (a cross-fitted ridge), a regressor to cross-fit, or a finished model.
+    """Convert ``reward_model=``: None (a cross-fitted ridge), a regressor to cross-fit, or a fitted model.
 
     ``cluster`` (a column's name, or an array with one value per row) keeps the rows of a cluster in one fold.
     """

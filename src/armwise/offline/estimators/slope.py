@@ -1,4 +1,4 @@
-"""SLOPE: which of several estimators, from little bias and much variance to the opposite (Su et al. 2020)."""
+"""SLOPE: choose among estimators ordered from low bias to low variance (Su et al. 2020)."""
 
 from __future__ import annotations
 

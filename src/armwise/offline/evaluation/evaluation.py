@@ -103,7 +103,7 @@ def evaluate(
     one_sided: OneSided | None = None,
     warn: bool = True,
 ) -> Any:
-    """What ``policy`` would have earned in the rounds of ``log``, with intervals, diagnostics and a verdict.
+    """Evaluate ``policy`` on the rounds of ``log``, with intervals, diagnostics and a verdict.
 
     ``policy`` is a policy, an agent (frozen as it is), an (n, K) array of probabilities or a table with one column per
     arm by name, or (n,) arms; or a dictionary of several by name: then all are judged in one pass, with intervals that
@@ -265,7 +265,7 @@ class _Answers:
 def effects(
     log: Log, control: Any, estimators: Names = "dr", *, by: Any = None, level: float = 0.95, **options: Any
 ) -> Evaluations:  # fmt: skip
-    """What each arm earns more than the ``control`` arm, overall and by segment: ``evaluate`` with one policy per arm.
+    """Estimate each arm's effect against ``control``, overall and by segment: ``evaluate`` with a policy per arm.
 
     The result has each arm by its name; ``lift`` is the effect, with an interval and a p-value; with ``by`` (a column's
     name, or an array) ``segments`` have their own, and ``heterogeneity`` is the p-value of "the effect is the same in
@@ -307,7 +307,7 @@ def compare(
     engine: Any = None,
     one_sided: OneSided | None = None,
 ) -> Comparison:
-    """Is the first policy better than the second? The difference of their values, paired row by row.
+    """Compare two policies: the difference of their values, paired row by row.
 
     What both would have earned in the same round cancels, so the interval is narrower than two apart would say. The
     p-value and the interval of the difference are of one kind: with "auto", "cressie-read" where rewards are bounded,
@@ -365,7 +365,7 @@ def scores(
     folds: int = 3,
     seed: int = 0,
 ) -> Floats:
-    """The per-round scores of an estimator: their mean is its value (linearised where it is self-normalised).
+    """Return the per-round scores of an estimator, whose mean is its value (linearised if self-normalised).
 
     >>> log = Log(arms=[0, 1], rewards=[1, 1], probabilities=[0.5, 0.5], n_arms=2)
     >>> scores(log, [1.0, 0.0], "ips")

@@ -1,4 +1,4 @@
-"""Arms that come and go: each policy is judged where it was on offer, and what the other rows leave open is told.
+"""Arms that come and go: each policy is judged on the rows that offered it, with bounds for the others.
 
 The rule: a policy's probability of arms that a row did not offer goes, in proportion, to those that it did. Where it
 has none on offer nothing says what it would have done: these rows are left out, their share is told, and so is what
@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 
 def offered(log: Log, policies: Mapping[str, Any]) -> dict[str, Mask] | None:
-    """Per policy, the rows in which it has an arm on offer; None where every policy has one in every row.
+    """Return per policy the rows in which it has an arm on offer; None if that is every row for all.
 
     >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=0.5, available=[[True, True], [False, True]], n_arms=2)
     >>> offered(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
@@ -50,7 +50,7 @@ def rows_of(values: Any, which: Mask) -> Any:
 
 
 def restricted(log: Log, which: Mask, name: str) -> Log:
-    """The rows in which a policy was on offer."""
+    """Restrict a log to the rows in which a policy was on offer."""
     if not which.any():
         raise ValueError(f"policy {name or 'given'}: none of its arms was on offer in any of the {len(which):,} rows")
     part = log.take(which)
@@ -60,7 +60,7 @@ def restricted(log: Log, which: Mask, name: str) -> Log:
 
 
 def remark(which: Mask, judged: Evaluation) -> str:
-    """Where a policy was judged, and what that leaves open."""
+    """Return a remark: the rows on which a policy was judged, and bounds for the others."""
     n, share = len(which), float(which.mean())
     said = f"it was on offer in {int(which.sum()):,} of {n:,} rows ({share:.0%}), and is judged on these"
     best, ends = answers.headline(judged), judged.reward_range

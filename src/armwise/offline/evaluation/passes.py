@@ -23,21 +23,21 @@ from armwise.offline.logs.one_thread import one_thread
 from armwise.offline.logs.row_progress import bar
 from armwise.offline.logs.rows import LogBlock
 
-_SEGMENTS = 100  # different values of a column to tell apart
-_PART = 1 << 22  # rows of a part at most: what a worker loses when it dies
+_SEGMENTS = 100  # maximum of distinct values of a segment column
+_PART = 1 << 22  # maximum of rows per part: the work lost when a worker dies
 Advance = Callable[[int], object]
 
 
 @dataclass
 class Found:
-    """What a pass over some rows has found."""
+    """The result of a pass over some rows."""
 
     whole: Sums
     balance: Balance
     segments: dict[str, Sums] = field(default_factory=dict)
 
     def merge(self, later: Found) -> None:
-        """Take in the rows that come after these."""
+        """Merge the result of the rows after these."""
         self.whole.merge(later.whole)
         self.balance.merge(later.balance)
         for label, sums in later.segments.items():
@@ -71,7 +71,7 @@ class Pass:
         return Tally(self._job, self._pairs, self._needs_model)
 
     def go(self, progress: bool, engine: Any = None) -> None:
-        """Pass over the log once more than its reward model needs."""
+        """Run the pass, after the one that fits the reward model."""
         if engine is not None:
             self._check(engine)
         with bar(self._job.log, 1 + self._needs_model, progress) as advance:
@@ -210,7 +210,7 @@ def _scattered(client: Any, values: list[Any]) -> list[Any]:
 
 
 def _answers(client: Any, function: Any, parts: list[Any], *shared: Any) -> Iterator[Any]:
-    """What the function says of each part, in their order."""
+    """Yield the function's result for each part, in order."""
     futures = [client.submit(function, part, *shared, pure=False, retries=1) for part in parts]
     try:
         for i, future in enumerate(futures):
@@ -222,7 +222,7 @@ def _answers(client: Any, function: Any, parts: list[Any], *shared: Any) -> Iter
 
 
 def _ends(n: int, threads: int) -> list[tuple[int, int]]:
-    """Where parts begin and end: some for each thread, and whole blocks of a bootstrap.
+    """Return the bounds of parts: several per thread, each whole blocks of a bootstrap.
 
     >>> _ends(100, 2), _ends(100_000, 1)
     ([(0, 25), (25, 50), (50, 75), (75, 100)], [(0, 50000), (50000, 100000)])

@@ -1,4 +1,4 @@
-"""From per-round scores to estimates with intervals: what rankings, continuous actions and the like share."""
+"""Estimates with intervals from per-round scores, shared by rankings, continuous actions and others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ratio(top: Floats, bottom: Floats) -> Floats:
 
 
 def title(policy: Any) -> str:
-    """What a policy is called on a page: a function's name, the number that it always plays, what it is.
+    """Return the display name of a policy: a function's name, a constant action, or its class.
 
     >>> title(5.5), title(max), title(np.array([0.1, 0.2]))
     ('always 5.5', 'max', 'a policy given as an array')
@@ -97,7 +97,7 @@ class ScoredEvaluation(Evaluation):
 
     @property
     def weaknesses(self) -> list[str]:
-        """What speaks against the numbers, but for a bias that was asked for; each with its estimators."""
+        """Return warnings, each with its estimators; without the bias of clipping that was requested."""
         said: dict[str, list[str]] = {}
         for e in self.values():
             for text in e.warnings:
@@ -115,13 +115,13 @@ class ScoredEvaluation(Evaluation):
 
     @property
     def notes(self) -> list[str]:
-        """What the log earned, kinds of intervals, and what the estimates take for granted."""
+        """Return notes: the log's mean reward, kinds of intervals, and assumptions."""
         earned = [f"the log earned {number(self.logged)} per {self.per}"] if math.isfinite(self.logged) else []
         return [*earned, *super().notes, *self.about]
 
 
 def known_estimators(estimators: str | Iterable[str], known: Sequence[str]) -> list[str]:
-    """The names of the estimators that were asked for; refuses those that a design does not have.
+    """Return the requested estimators' names; refuse those that the design lacks.
 
     >>> known_estimators("sips", ("sips", "iips"))
     ['sips']

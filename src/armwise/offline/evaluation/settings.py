@@ -1,4 +1,4 @@
-"""The settings of an evaluation, checked once; and what its estimators need of a block of rows."""
+"""The validated settings of an evaluation, and the inputs of its estimators for a block of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from armwise.offline.logs.rows import LogBlock
 
 @dataclass(frozen=True)
 class Logged(Estimator):
-    """What the log itself earned: the mean reward, whatever the target."""
+    """The logged policy's value: the mean reward, for any target."""
 
     name: ClassVar[str] = "logged"
     needs_weights: ClassVar[bool] = False
@@ -75,7 +75,7 @@ class EvaluationSettings:
         return self.log.batches(size, contexts=contexts, extra=extra)
 
     def facts(self, rows: LogBlock, answers: np.ndarray, q: Floats | None) -> tuple[Facts, Floats]:
-        """What the estimators need of these rows, and the weights before clipping."""
+        """Return the estimators' inputs for these rows, and the weights before clipping."""
         rewards = rows.rewards
         if self.stated_range and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):
             row = int(np.argmax((rewards < self.low) | (rewards > self.high)))

@@ -1,4 +1,4 @@
-"""The sums of one pass over a log, or over a part of it: parts merge into what one pass over all rows finds."""
+"""The sums of a pass over a log or a part of it; merged parts equal one pass over all rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armwise.offline.results.diagnostics import Weighing
 
 @dataclass
 class Extremes:
-    """The smallest and largest of what came.
+    """The smallest and the largest value seen.
 
     >>> import numpy as np
     >>> found = Extremes()
@@ -34,7 +34,7 @@ class Extremes:
 
 
 class Sums:
-    """What an evaluation keeps of the rows it has seen; block sums, or those of clusters, have their skewness.
+    """The sufficient statistics of an evaluation; block or cluster sums also give the skewness.
 
     >>> import numpy as np
     >>> one, other = Sums(n_arms=2, n_targets=0), Sums(n_arms=2, n_targets=0)

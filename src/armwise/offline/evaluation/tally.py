@@ -1,4 +1,4 @@
-"""What one pass over a log says: every estimate, interval, lift and check of an evaluation, from its sums."""
+"""Estimates, intervals, lifts and checks of an evaluation, computed from the sums of one pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DISAGREE = 4.0  # standard errors between the weights' answer and the model's t
 
 
 class Tally:
-    """Running sums of the columns of several (estimator, target) pairs, and what their intervals need besides."""
+    """Running sums of the columns of several (estimator, target) pairs, and the inputs of their intervals."""
 
     def __init__(self, job: EvaluationSettings, pairs: list[tuple[Estimator, Target]], model: bool) -> None:
         if not job.log.has_probabilities and any(e.needs_weights for e, _ in pairs):
@@ -177,7 +177,7 @@ class Tally:
         return "cressie-read" if self.bounded else "skew-corrected"
 
     def diagnostics(self, target: Target) -> Diagnostics | None:
-        """What the weights of a target say of the log: the same for each of its estimates."""
+        """Return the diagnostics of a target's weights, shared by all of its estimates."""
         if not self._job.log.has_probabilities:
             return None
         if target not in self._diagnosed:
@@ -197,7 +197,7 @@ class Tally:
         return found.with_verdict(*self._against_model(target), *self._against_interval(target))
 
     def _against_model(self, target: Target) -> list[str]:
-        """Whether the reward model alone, where it was asked for, is far from what its correction says."""
+        """Return whether the reward model alone, where it was asked for, is far from what its correction says."""
         alone = [i for i, (e, t) in enumerate(self.pairs) if isinstance(e, DM) and t is target]
         if not alone or ("sndr", target) not in self._hidden:
             return []
@@ -211,7 +211,7 @@ class Tally:
         ]
 
     def _against_interval(self, target: Target) -> list[str]:
-        """What speaks against the interval: a heavy tail of the rewards, a mean that moves, few clusters."""
+        """Return warnings about the interval: heavy-tailed rewards, drift, few clusters."""
         pair, found = self._hidden["snips", target], []
         blocks = self.sums.blocks
         centred = blocks.influence(self.mean, self.gradient(pair))
@@ -237,7 +237,7 @@ class Tally:
 
     @np.errstate(over="ignore", invalid="ignore")
     def disagreement(self, target: Target) -> float | None:
-        """By how many standard errors SNIPS and SNDR differ: about normal if contexts and probabilities are right."""
+        """Return SNIPS minus SNDR in standard errors: about normal if contexts and probabilities are right."""
         if ("sndr", target) not in self._hidden:
             return None
         value, variance = self.combination([(self._hidden["snips", target], 1.0), (self._hidden["sndr", target], -1.0)])
@@ -334,12 +334,12 @@ class Tally:
 
     @property
     def mean_reward(self) -> float:
-        """What the log itself earned per decision."""
+        """The logged policy's mean reward per decision."""
         return self.sums.total / self.n
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """Between which numbers the rewards lie, where they are bounded."""
+        """The range of the rewards if they are bounded."""
         return (self._job.low, self._job.high) if self.bounded else None
 
     def _unseen(self, target: Target, low: float, high: float, level: float, e: Estimator) -> tuple[float, float]:

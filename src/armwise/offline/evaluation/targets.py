@@ -1,4 +1,4 @@
-"""Targets: what a policy, a frozen agent or an array of probabilities would have done in the logged rounds."""
+"""Targets: the choices of a policy, a frozen agent or an array of probabilities in the logged rounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often c
 
 @dataclass(frozen=True)
 class Always:
-    """The policy that always plays the arm at this place, whatever it is called.
+    """The policy that always plays the arm with this index.
 
     >>> log = Log(arms=[5, 7], rewards=[1, 0], probabilities=0.5)
     >>> Target(Always(1), log).answers(log.rows), Target(Always(1), log).name
@@ -30,7 +30,7 @@ class Always:
 
 
 class Target:
-    """One reading of everything that can be evaluated: per row an arm, or a distribution over the arms.
+    """A policy in a uniform form: per row an arm, or a distribution over the arms.
 
     >>> log = Log(contexts=[[0.2], [0.9]], arms=[0, 0], rewards=[1, 1], n_arms=2)
     >>> Target(lambda x: int(x[0] > 0.5), log).table(log.rows)
@@ -82,7 +82,7 @@ class Target:
 
 
 def _title(policy: Any, log: Log, otherwise: str) -> str:
-    """What a policy is called in tables and pictures: by the arm it plays, what it is, or its function's name."""
+    """Return a policy's display name: its arm, its class, or its function's name."""
     if isinstance(policy, (Constant, Always)):
         number = policy.arm if isinstance(policy, Constant) else policy.place
         place = ArmNames(log.arm_names, log.n_arms).place(number) if isinstance(policy, Constant) else number
@@ -102,7 +102,7 @@ def as_table(answers: np.ndarray, n_arms: int) -> Floats:
 
 
 def of_logged(answers: np.ndarray, arms: np.ndarray) -> Floats:
-    """The probability that the target gives to each logged arm."""
+    """Return the target's probability of each logged arm."""
     if answers.ndim == 1:
         return np.asarray(answers == arms, np.float64)
     return np.asarray(answers[np.arange(len(arms)), arms], np.float64)
@@ -212,7 +212,7 @@ def _distributions(table: np.ndarray, n: int, n_arms: int, start: int = 0) -> Fl
 
 
 class _Asked:
-    """A function of a context, or a policy with ``many``, whose answers are arms by name, id or place, or shares."""
+    """A function of a context, or a policy with ``many``, that returns arms by name, id or index, or shares."""
 
     def __init__(self, policy: Any, name: str, names: ArmNames) -> None:
         self._policy, self._name, self._names = policy, name, names
@@ -247,7 +247,7 @@ class _Asked:
         return _distributions(table, len(answers), len(names), start)
 
     def _read(self, answer: Any, names: ArmNames, row: int) -> int | Floats:
-        """One answer: the place of an arm, or a share for each."""
+        """Parse one answer: the index of an arm, or a share for each."""
         said, wanted = f"policy, row {row}: {self._name} answered", f"expected {names.expected}"
         if isinstance(answer, Mapping):
             try:
@@ -287,7 +287,7 @@ def _frozen(agent: Agent, rows: LogBlock) -> np.ndarray:
 
 
 def views(sees: str, rows: LogBlock) -> Any:
-    """The contexts of these rows as an agent with this ``sees`` wants them, one per row."""
+    """Return the contexts of these rows in the form that an agent with this ``sees`` takes, one per row."""
     if sees == "nothing":
         return [None] * len(rows)
     if sees == "features":
@@ -323,7 +323,7 @@ def ndim_of(contexts: Any) -> int:
 
 
 def _on_offer(answers: np.ndarray, rows: LogBlock) -> np.ndarray:
-    """Mass on arms that a row did not offer goes, in proportion, to those that it did."""
+    """Renormalise probabilities over the arms that a row offered."""
     assert rows.available is not None
     table: Floats = np.where(rows.available, as_table(answers, rows.n_arms), 0.0)
     totals = table.sum(axis=1, keepdims=True)

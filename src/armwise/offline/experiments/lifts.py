@@ -180,7 +180,7 @@ class LiftSequence:
         return found
 
     def ready(self, a: int) -> Any:
-        """Whether intervals of an arm's lift can be given."""
+        """Return whether intervals of an arm's lift can be given."""
         enough = np.minimum(self.units[a], self.units[self.control])
         return (enough >= self.start) if self.cap is None else (enough >= 1)
 

@@ -13,7 +13,7 @@ from armwise.core.agent import Floats
 
 @dataclass(frozen=True)
 class Reach:
-    """How far one unseen row could go: weights in [0, max_weight], and scores offset + slope * weight at the extremes.
+    """The range of an unseen row: weights in [0, max_weight], and extreme scores offset + slope * weight.
 
     For IPS a row scores w r, so (offset, slope) is (0, lowest reward) below and (0, highest) above. For DR it scores
     q(target) + w (r - q), so the lowest is min q(target) + w (lowest reward - max q).

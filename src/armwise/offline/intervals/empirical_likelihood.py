@@ -19,7 +19,7 @@ from armwise.native.likelihood import largest
 _FINE = 1e-4  # of the range: how exact the ends are, outwards
 _ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)
 _LEAST = 1e-12  # not 0: the best values tie
-_TIED = 5e-9  # log likelihoods that differ by less are the same: rounding leaves so much of the best ones
+_TIED = 5e-9  # log likelihoods closer than this are equal up to rounding
 _UNSEEN, _RAREST = 2.5, 0.3  # the law's skewness over that of a log, which lacks the rarest rows; the least share
 
 

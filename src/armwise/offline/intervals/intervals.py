@@ -16,7 +16,7 @@ from armwise.native.sequences import STATE, advance_lower
 IntervalKind = Literal[
     "auto", "cressie-read", "skew-corrected", "normal", "bootstrap", "bernstein", "betting", "sequence"
 ]
-_LARGEST_SHARE = 0.9  # of the rows in one cluster, beyond which the jackknife says nothing
+_LARGEST_SHARE = 0.9  # share of the rows in one cluster above which the jackknife is uninformative
 INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 
 
@@ -155,7 +155,7 @@ class Blocks:
 
     @property
     def counts(self) -> Floats:
-        """How many rows each block sums."""
+        """Return the number of rows of each block."""
         return self._sums[: self._filled, -1]
 
     def influence(self, mean: Floats, gradient: Floats) -> Floats:
@@ -165,7 +165,7 @@ class Blocks:
 
 
 def block_size(n: int, limit: int = 16_384) -> int:
-    """How many rows a block of ``Blocks`` has after n rows.
+    """Return the number of rows per block of ``Blocks`` after n rows.
 
     >>> block_size(16_384), block_size(16_385), block_size(10_000_000)
     (1, 2, 1024)
@@ -174,7 +174,7 @@ def block_size(n: int, limit: int = 16_384) -> int:
 
 
 class Clusters:
-    """Sums over the rows of each cluster (a user, a shop), whose rows are not independent of each other.
+    """Sums over the rows of each cluster (a user, a shop), whose rows are dependent.
 
     >>> clusters = Clusters(1)
     >>> clusters.add(np.array([[1.0], [3.0], [5.0]]), np.array(["ann", "bob", "ann"]))
@@ -215,7 +215,7 @@ class Clusters:
 
     @property
     def n(self) -> int:
-        """How many clusters there are."""
+        """The number of clusters."""
         return len(self._place)
 
     @property
@@ -225,7 +225,7 @@ class Clusters:
 
     @property
     def counts(self) -> Floats:
-        """How many rows each cluster has."""
+        """Return the number of rows of each cluster."""
         return self._sums[: self.n, -1]
 
     def covariance(self, mean: Floats, n: int) -> Floats:
@@ -239,7 +239,7 @@ class Clusters:
         return covariance
 
     def effective(self, column: Floats) -> float:
-        """As how many clusters of one size these count, where a cluster's variance grows with its squared ``column``.
+        """Return the effective number of equal clusters if a cluster's variance grows with its squared ``column``.
 
         >>> clusters = Clusters(1)
         >>> clusters.add(np.ones((6, 1)), np.array(list("aaaabc")))
@@ -441,7 +441,7 @@ def _resampled(sums: Floats, counts: Floats, resamples: int, seed: int) -> Itera
 
 
 class ConfidenceSequence:
-    """An interval for a mean that is right at every moment at once, however often one looks and whenever one stops.
+    """An interval for a mean that is valid at all times at once, for any number of looks and any stopping rule.
 
     Values lie in [low, high]. With importance ``weights`` (mean 1, any size) the mean is that of weight * value: the
     upper end comes from the weighted distance to ``high``, so no limit on the weights is needed (Waudby-Smith, Wu,
@@ -464,7 +464,7 @@ class ConfidenceSequence:
         self._sides = np.zeros((2, STATE))
 
     def update(self, values: Any, weights: Any = None) -> tuple[Floats, Floats]:
-        """Take in one value or many, in order; answers the ends of the interval after each.
+        """Add one value or many, in order; return the ends of the interval after each.
 
         >>> low, high = ConfidenceSequence().update([1, 0, 1])
         >>> low.shape
@@ -487,7 +487,7 @@ class ConfidenceSequence:
 
     @property
     def n(self) -> int:
-        """How many values came."""
+        """The number of values so far."""
         return int(self._sides[0, 0])
 
     @property

@@ -1,4 +1,4 @@
-"""Intervals that hold for several estimates at once: at which level each of them has to be."""
+"""The level of single intervals that makes several of them hold at once."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _ENGINES = 'None, "dask" (the Client that is current), "dask://host:port", a Das
 def fit_log(
     agent: A, log: Log | Sequence[Log], *, engine: str | Client | Cluster | None = None, part: int = 65_536
 ) -> A:
-    """Teach the agent a log's rows, each as if it had drawn the logged arm with the logged probability itself.
+    """Train the agent on a log's rows, as if it had drawn each logged arm with the logged probability itself.
 
     ``log`` is one, or several that follow each other (a file each, say). Without an ``engine`` the rows are learnt in
     one pass. On a Dask cluster each part of ``part`` rows is learnt by a fresh agent of the same settings, the parts at

@@ -27,7 +27,7 @@ _FEW_EXAMPLES, _MANY_EXAMPLES = 100, 20_000  # between which radial features are
 
 @dataclass(frozen=True)
 class Fitted:
-    """A policy and what it is worth on the rows held out (``value``, ``low``, ``high``; all of it in ``estimate``).
+    """A learnt policy and its held-out estimate (``value``, ``low``, ``high``; all of it in ``estimate``).
 
     >>> import armwise as aw
     >>> log = Log(contexts=np.zeros((4000, 1)), arms=[0, 1] * 2000, rewards=[1, 0] * 2000, probabilities=[0.5] * 4000)
@@ -41,11 +41,11 @@ class Fitted:
     n_train: int
     n_test: int
     learnt_by: str = "dr"  # whose estimated rewards it was learnt from
-    learner: str = ""  # which of the default learners it is
+    learner: str = ""  # the name of the default learner that won
 
     @property
     def about(self) -> str:
-        """What was learnt from which rows, in one line."""
+        """Describe what was learnt from which rows, in one line."""
         name = self.learner or type(self.policy).__name__
         return (
             f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had "
@@ -57,7 +57,7 @@ class Fitted:
         return self.estimate.plot(path)
 
     def report(self, path: Any) -> None:
-        """One self-contained HTML page: what was learnt, and what it is worth."""
+        """Return a self-contained HTML page: the learnt policy and its estimate."""
         from armwise.offline.results import html_pages
 
         html_pages.fitted_report(self, path)
@@ -162,7 +162,7 @@ def fit(
     cluster: Any = None,
     **evaluation: Any,
 ) -> Fitted:
-    """The best policy of the oracle's class on this log, judged on the ``held_out`` share of its rows.
+    """Learn the best policy of the oracle's class on this log, and evaluate it on the ``held_out`` share of its rows.
 
     Every row becomes an estimated reward for each arm (``method`` "ips" or "dr"; "auto" takes the one whose policy does
     better in cross-validation on the training rows), and ``oracle.argmax`` finds the policy with the largest total.
@@ -235,7 +235,7 @@ def fit(
 
 
 class _Learner:
-    """What finds a policy for a table of rewards: an oracle, or what makes one for so many examples."""
+    """A learner of a policy from a table of rewards: an oracle, or a factory of one for a number of examples."""
 
     def __init__(self, name: str, oracle: Any = None, make: Callable[[int], Any] | None = None) -> None:
         self.name, self._oracle, self._make = name, oracle, make
@@ -248,11 +248,11 @@ class _Learner:
         return _policy(oracle, oracle.argmax(contexts, rewards))
 
 
-_How = tuple[str, _Learner]  # by whose estimated rewards, and by what
+_How = tuple[str, _Learner]  # the method of the estimated rewards, and the learner
 
 
 class _Lessons:
-    """Some rows to learn from; their estimated rewards are worked out once, however many learn from them."""
+    """Training rows; their estimated rewards are computed once for all learners."""
 
     def __init__(
         self, log: Log, reward_model: Any, clip: float | None, folds: int, seed: int, ids: Sequence[int] | None,
@@ -291,7 +291,7 @@ def _cross_validated(
 
 
 def _best(hows: list[_How], scores: Floats, arms: np.ndarray) -> _How:
-    """The best of the first learner; one after it only if it is better by more than a standard error."""
+    """Return the first learner's policy; a later one only if it is better by more than a standard error."""
     earned = scores[np.arange(len(scores)), arms]  # (learners, rows)
     means = earned.mean(axis=1)
     first = [i for i, how in enumerate(hows) if how[1] is hows[0][1]]

@@ -24,7 +24,7 @@ from armwise.offline.results.cautions import distinct
 from armwise.offline.results.terminal import number
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
-_SURELY = 500  # matched rows of one reward, beyond which an interval of 3/n says enough
+_SURELY = 500  # matched rows of equal reward beyond which an interval of 3/n is narrow enough
 _FEW = 10  # rewards other than the most frequent, below which no interval is to be relied on
 
 
@@ -50,9 +50,9 @@ class Replay:
     level: float
     warnings: tuple[str, ...]
     agent: Agent = field(repr=False)
-    runs: int = 0  # resampled logs that the interval rests on; 0: this one run
-    columns: str | None = None  # which column is what, where the log has names
-    logged: float = math.nan  # what the log's own decisions earned
+    runs: int = 0  # resampled logs behind the interval; 0: this run alone
+    columns: str | None = None  # the roles of the columns, if the log has names
+    logged: float = math.nan  # the log's own mean reward
 
     @property
     def name(self) -> str:
@@ -61,14 +61,14 @@ class Replay:
 
     @property
     def about(self) -> str:
-        """What the interval covers."""
+        """Describe what the interval covers."""
         if self.runs:
             return f"over logs and runs of the agent, from {self.runs} resampled logs"
         return "of this one run: it leaves out how differently the agent might have learnt (runs=20 brings that in)"
 
     @property
     def cautions(self) -> list[str]:
-        """Everything to know before trusting these numbers: distinct sentences, the most important first."""
+        """Return all caveats of these numbers: distinct sentences, the most important first."""
         return distinct(("", text) for text in self.warnings)
 
     def table(self) -> str:
@@ -178,7 +178,7 @@ def compare_learners(
     level: float = 0.95,
     seed: int = 0,
 ) -> LearnerComparison:
-    """Which of two agents learns better? Both replay the same ``runs`` resampled logs, and are compared in pairs.
+    """Compare how two agents learn: both replay the same ``runs`` resampled logs, and are compared in pairs.
 
     ``compare`` freezes agents as they are; this lets copies of them learn from the rows that match. Give ``horizon``
     so that both learn from as many rows.
@@ -210,7 +210,7 @@ def compare_learners(
 
 @dataclass(frozen=True)
 class LearnerComparison:
-    """How much more per decision one agent earns than another while both learn, over logs and runs.
+    """The difference in reward per decision between two agents while both learn, over logs and runs.
 
     >>> LearnerComparison(("A", "B"), (0.5, 0.4), 0.1, 0.02, 0.18, 0.017, 20, 0.95, ()).better
     'first'
@@ -229,7 +229,7 @@ class LearnerComparison:
 
     @property
     def better(self) -> str:
-        """Which agent learns better, if the interval leaves no doubt."""
+        """The name of the agent that learns better; empty if the interval contains 0."""
         return "first" if self.low > 0 else "second" if self.high < 0 else "neither"
 
     def table(self) -> str:
@@ -254,7 +254,7 @@ class LearnerComparison:
 def _resampled(
     log: Log, agents: list[Agent], limit: float | None, horizon: int | None, seed: int, run: int
 ) -> list[float]:
-    """What agents earn per decision on one resampled log, each with a seed of the run."""
+    """Return each agent's reward per decision on one resampled log."""
     rows = log.rows
     picked = stream(seed, f"resampled log {run}").integers(0, len(rows), len(rows))
     part, found = rows.take(picked), []
@@ -279,7 +279,7 @@ def _play(
     agent: Agent, rows: LogBlock, limit: float | None, accept: np.random.Generator, rewards: list[float],
     matched: list[int], horizon: int | None,
 ) -> int:  # fmt: skip
-    """Live through a block of rows; how many it took."""
+    """Replay a block of rows; return the number of matches."""
     contexts = views(agent.sees, rows)
     per_arm = rows.available is not None and ndim_of(contexts) == 3
     if rows.available is not None and not per_arm:
@@ -349,7 +349,7 @@ def _floor(log: Log, floor: float | None) -> tuple[float | None, list[str]]:
 
 
 def _outcomes_seen(log: Log, agent: Agent) -> list[str]:
-    """Whether a context tells the reward before the agent has chosen; the first rows say it."""
+    """Return a warning if a context column reveals the reward; judged by the first rows."""
     rows = next(iter(log.batches()), None) if agent.sees != "nothing" else None
     if rows is None:
         return []
@@ -379,14 +379,14 @@ def _against_uniform(log: Log) -> list[str]:
 
 
 def _method(log: Log, limit: float | None) -> str:
-    """Which matches count, and what is taken for granted."""
+    """Describe which matches count, and the assumptions."""
     if not log.has_probabilities:
         return "every match; the log has no probabilities and is taken to be uniform"
     return "every match" if limit is None else f"matches accepted with probability {limit:.3g} / p"
 
 
 def _is_short(log: Log) -> bool:
-    """Whether the log, in memory or not, has few enough rows to replay it again and again."""
+    """Return whether the log, in memory or not, has few enough rows to replay it again and again."""
     n = 0
     for rows in log.batches(_SHORT + 1, contexts=False):
         n += len(rows)

@@ -1,4 +1,4 @@
-"""What a decision is worth, for every judge: cohorts by age, never by outcome.
+"""The reward of a decision, for every evaluation: cohorts by age, never by outcome.
 
 An application reports clicks and is silent about their lack. So a decision is *open* (its window runs, nothing came),
 *provisional* (something came, and more may) or *closed* (nothing more can come). A judge takes all decisions that are
@@ -30,7 +30,7 @@ RULES = tuple(_COMPOSE)
 
 
 class Record(NamedTuple):
-    """What a judge needs of one decision; times in seconds."""
+    """The data of a decision that an evaluation needs; times in seconds."""
 
     age: float
     window: float
@@ -42,18 +42,18 @@ class Record(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether nothing that still comes can change its worth."""
+        """Whether its reward is final."""
         return self.status == CLOSED or (self.rule == "earliest" and bool(self.rewards))
 
     def worth(self, horizon: float = WHOLE) -> float:
-        """What came within the horizon, by the rule of several rewards; the default reward if nothing did."""
+        """Return the reward within the horizon, by the rule for several rewards; the default reward if none came."""
         reach = WHOLE if horizon >= self.window else horizon
         values = [value for age, value in self.rewards if age <= reach]
         return _COMPOSE[self.rule](values) if values else self.default
 
     @property
     def silent(self) -> bool:
-        """Whether an outcome was promised and never came."""
+        """Return whether an outcome was promised and never came."""
         return self.promised and self.status == CLOSED and not self.rewards
 
     @property
@@ -63,7 +63,7 @@ class Record(NamedTuple):
 
 
 class Cohort(NamedTuple):
-    """Which decisions are judged, and what of them."""
+    """The decisions that are judged, and their horizon."""
 
     horizon: float  # seconds, or ``WHOLE``
     rows: np.ndarray  # (n,) of bool
@@ -71,7 +71,7 @@ class Cohort(NamedTuple):
 
     @property
     def left_out(self) -> int:
-        """How many decisions are not judged."""
+        """The number of decisions that are not judged."""
         return int((~self.rows).sum())
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class Cohort(NamedTuple):
 
 
 def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | None = None) -> Cohort:
-    """The decisions that are as old as the horizon.
+    """Select the decisions that are at least as old as the horizon.
 
     Without a horizon it is the whole window where half of the decisions, or ``MIN_CLOSED``, are that old (a burst of
     new ones does not shorten it), else the median age. Younger decisions are taken only where the outcome of every
@@ -152,7 +152,7 @@ def before_unknown(ages: Any, known: Any) -> Cohort:
 
 
 def broken_promise(silent: int) -> str:
-    """What is said where outcomes were promised that did not come within their window; empty if there are none.
+    """Return a warning if promised outcomes did not come within their window; else "".
 
     >>> broken_promise(0)
     ''
@@ -166,7 +166,7 @@ def broken_promise(silent: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the unit that a reader would use.
+    """Format a duration in a readable unit.
 
     >>> duration(0.25), duration(90), duration(5400), duration(7 * 86400)
     ('0.25 s', '90 s', '1.5 h', '7 days')

@@ -1,4 +1,4 @@
-"""Tables as logs: which column is what, and rows from blocks of columns."""
+"""Tables as logs: roles of columns, and rows from blocks of columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FEW_NUMBERS = 12  # different numbers up to which a column of strings is one of
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which column is what."""
+    """The roles of columns."""
 
     contexts: tuple[str, ...]
     arms: str
@@ -48,9 +48,9 @@ class ColumnRoles:
     arm_features: tuple[str, ...]  # patterns with {arm}
     available: str | None  # pattern with {arm}
     constant: float | None = None  # the probability of every row's arm: a randomised trial
-    guessed: bool = False  # whether the contexts are just every other column
-    repeated: tuple[str, ...] = ()  # names of two columns or more, which are no contexts
-    declined: bool = False  # whether somebody said that there are no probabilities
+    guessed: bool = False  # whether the contexts are all other columns
+    repeated: tuple[str, ...] = ()  # duplicate column names, which are not used as contexts
+    declined: bool = False  # True: stated to have no probabilities
 
     @classmethod
     def read(
@@ -65,7 +65,7 @@ class ColumnRoles:
         available: str | None = None,
         **unknown: Any,
     ) -> ColumnRoles:
-        """The mapping that a user gave, checked against the columns that exist."""
+        """Check a user's mapping against the existing columns."""
         for name in unknown:
             near = difflib.get_close_matches(name, _OPTIONS, n=1)
             raise TypeError(f"there is no option {name!r}" + (f": did you mean {near[0]}=?" if near else
@@ -107,7 +107,7 @@ class ColumnRoles:
 
 
 def check_column(name: str, names: Sequence[str]) -> None:
-    """Refuse a column that is not there, with the nearest one that is.
+    """Refuse a missing column and suggest the nearest one.
 
     >>> check_column("rewrd", ["arm", "reward"])
     Traceback (most recent call last):
@@ -122,7 +122,7 @@ def check_column(name: str, names: Sequence[str]) -> None:
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:
-    """The name that is meant: one with the same word, else the nearest in spelling; None if no name is near.
+    """Return the name with the same word, else the nearest in spelling; None if no name is near.
 
     >>> nearest("age", ["message", "age (years)"]), nearest("rewrd", ["arm", "reward"])
     ('age (years)', 'reward')
@@ -240,7 +240,7 @@ class TableSource:
         return self._warn(odds)
 
     def _warn(self, odds: Iterable[str]) -> None:
-        """Say which columns are no contexts, though nobody said so."""
+        """Warn which columns are not used as contexts, and why."""
         c, found = self._columns, []
         if self.left_out:
             said = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
@@ -256,7 +256,7 @@ class TableSource:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of results must know of how the table was read."""
+        """Return remarks on how the table was read."""
         left = sum(self.rows_left_out.values())
         rows = [f"{left:,} rows were left out ({', '.join(self.rows_left_out)}): the answer is about the others, which "
                 "may differ from them"] if left else []  # fmt: skip
@@ -269,7 +269,7 @@ class TableSource:
 
     @property
     def columns_used(self) -> str:
-        """Which column is what, in one line."""
+        """Describe the roles of columns in one line."""
         c = self._columns
         read = {name: f"{name} ({words})" for name, words in self._read_as.items()}
         p = f"{c.constant:.4g} in every row" if c.constant is not None else "unknown"
@@ -475,7 +475,7 @@ class StringColumn:
         return found > MAX_STRINGS
 
     def check(self, name: str) -> None:
-        """Refuse numbers that only look like words."""
+        """Refuse a column of numbers with too many words among them."""
         words = list(self._words)
         if len(words) > _FEW_NUMBERS and has_decimal_commas(words):
             raise LogError([f"contexts has {shown(words)} in column {name!r}: {DECIMAL_REMEDY}"])

@@ -1,4 +1,4 @@
-"""Labels: how the arms of a log are called, and the places 0, ..., K - 1 that stand for them.
+"""Labels: names of the arms of a log, and their indices 0, ..., K - 1.
 
 One rule for numbers: where the number of arms is given (``n_arms``, or something with one entry per arm), they are
 places. Otherwise they are ids, categories as names are: as many arms as there are different ones, in their order. What
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-EXACT = 2.0**53  # from here on a float stands for several whole numbers: nobody knows which id it was
+EXACT = 2.0**53  # from here on a float represents several whole numbers: the id is ambiguous
 
 
 def labels_of(ids: Iterable[int]) -> list[int] | None:
-    """Whole numbers as the names of arms; None where they are 0, 1, ..., K - 1, and so their own places.
+    """Return whole numbers as names of arms; None if they are 0, 1, ..., K - 1, the indices themselves.
 
     >>> labels_of([3, 0, 1]), labels_of([1, 0, 2])
     ([0, 1, 3], None)
@@ -29,7 +29,7 @@ def labels_of(ids: Iterable[int]) -> list[int] | None:
 
 
 def are_ids(names: Sequence[Any] | None) -> bool:
-    """Whether these names are numbers.
+    """Return whether these names are numbers.
 
     >>> are_ids([5, 7]), are_ids(["a", "b"]), are_ids(None)
     (True, False, False)
@@ -94,7 +94,7 @@ def _found(values: np.ndarray, ids: np.ndarray) -> Ints:
 
 
 class ArmNames:
-    """The arms of a log as policies may call them: by name, by id, or by place where numbers are no ids.
+    """Names of arms that policies may return: a name, an id, or an index if numbers are not ids.
 
     >>> arms = ArmNames([5, 7], 2)
     >>> arms.place(7), arms.place("5"), arms.place(1)
@@ -128,7 +128,7 @@ class ArmNames:
 
     @property
     def expected(self) -> str:
-        """What may be answered, for messages."""
+        """Describe the valid answers, for messages."""
         if not self._named:
             return f"0 to {len(self) - 1}"
         return f"one of {', '.join(self._texts)[:200]}"

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from armwise.offline.logs.checks.drift import Drift
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
-_KEPT = 10_000  # problems kept by an error, so that a hopeless file does not fill the memory
+_KEPT = 10_000  # maximum of problems kept by an error, to bound memory
 
 
 class BlockSource(Protocol):
-    """Where the rows of a streamed log come from; each call of ``batches`` starts at the first row again."""
+    """The source of a streamed log's rows; each call of ``batches`` starts at the first row again."""
 
     n_arms: int
     n_rows: int | None
@@ -130,7 +130,7 @@ class Log:
 
     @classmethod
     def read(cls, source: Any, **mapping: Any) -> Self:
-        """A log from whatever holds it, with the reader that fits; ``mapping`` as in ``from_parquet``.
+        """Read a log from any supported source; ``mapping`` as in ``from_parquet``.
 
         ``source`` is a path (a file, several, a folder, a pattern such as ``logs/*.parquet``, a URL: s3://, gs://), a
         pandas or Polars frame (lazy, too), an Arrow table, dataset or reader, a DuckDB relation or obp's dictionary.
@@ -360,7 +360,7 @@ class Log:
         return values if which is None else values[which]
 
     def validate(self) -> None:
-        """Read every row and raise one ``LogError`` with all that is wrong, row by row.
+        """Read every row and raise one ``LogError`` that lists all problems by row.
 
         >>> Log(arms=[0], rewards=[1.0]).validate()
         """
@@ -384,7 +384,7 @@ class Log:
 
     @property
     def columns_used(self) -> str | None:
-        """Which column of a table is what, in one line; None for a log that is no table.
+        """The roles of a table's columns in one line; None for other logs.
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"age": [30, 50], "arm": ["a", "b"], "reward": [1, 0], "site": ["x", "y"]})
@@ -400,7 +400,7 @@ class Log:
 
     @property
     def remarks(self) -> list[str]:
-        """What a reader of results must know of how the log was read: columns that were left out, and why.
+        """Remarks on how the log was read: columns left out, and why.
 
         >>> Log(arms=[0], rewards=[1.0]).remarks
         []
@@ -429,7 +429,7 @@ class Log:
 
     @property
     def rows_left_out(self) -> dict[str, int]:
-        """How many rows were left out when the log was read, by reason; known once they have been read.
+        """The number of rows left out by reason; known once they have been read.
 
         >>> Log(arms=[0], rewards=[1.0]).rows_left_out
         {}
@@ -449,7 +449,7 @@ class Log:
 
     @property
     def logged_by(self) -> str | None:
-        """Who drew the arms, where the format says so."""
+        """The logging policy, if the format names it."""
         return getattr(self._described, "logged_by", None)
 
     @property

@@ -390,7 +390,7 @@ def _verdicts(
 
 
 def rare_rewards(rewards: Floats, few: int = _FEW) -> list[str]:
-    """Whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
+    """Return whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
 
     >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
     'few different rewards: 1 of 300 matching rows differs from t'

@@ -1,4 +1,4 @@
-"""Results of an offline evaluation: numbers by name, and the same verdict in every form they are shown in."""
+"""Results of an offline evaluation: estimates by name, with the same verdict in every view."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _one_end(side: OneSided, e: Any, level: float) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Lift:
-    """How much more than a baseline a policy would have earned, paired row by row.
+    """The difference in reward to a baseline, paired row by row.
 
     >>> Lift("logged", "dr", 0.05, 0.01, 0.09, 0.014, 0.95).better
     True
@@ -66,7 +66,7 @@ class Lift:
 
     @property
     def better(self) -> bool:
-        """Whether the interval leaves no doubt that the policy earns more."""
+        """Whether the whole interval is above 0."""
         return self.low > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Lift:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One estimator's answer: the value, its interval, how many rows and how many effective ones, and warnings.
+    """An estimate: the value, its interval, the rows and effective rows behind it, and warnings.
 
     >>> from armwise.offline import Log, evaluate
     >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
@@ -139,7 +139,7 @@ class Estimate:
 
 
 class Evaluation(Mapping[str, Estimate]):
-    """The estimates by name; ``verdict`` says in plain words what is wrong with the log, and is empty if nothing is.
+    """Estimates by name; ``verdict`` says what is wrong with the log, and is empty if nothing is.
 
     >>> from armwise.offline import Log, evaluate
     >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
@@ -150,7 +150,7 @@ class Evaluation(Mapping[str, Estimate]):
     intervals: cressie-read (rewards between 0 and 1)
     """
 
-    per = "decision"  # what a value is the mean of
+    per = "decision"  # the unit of a value
     side: OneSided | None = None  # the only end of each interval, where one was asked for
 
     def __init__(
@@ -170,7 +170,7 @@ class Evaluation(Mapping[str, Estimate]):
         missed: Callable[[], list[str]] = list,
     ) -> None:
         self._estimates, self.estimated = estimates, estimated
-        self._missed: list[str] | Callable[[], list[str]] = missed  # a check that waits until somebody asks for it
+        self._missed: list[str] | Callable[[], list[str]] = missed  # a check that runs when first used
         self.lift, self.columns, self.logged, self.policies = lift, columns, logged, policies
         self.reward_range = reward_range
         self.segments: dict[str, Evaluation] = {}
@@ -189,7 +189,7 @@ class Evaluation(Mapping[str, Estimate]):
 
     @property
     def verdict(self) -> str:
-        """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
+        """All warnings about these numbers in one line; empty if there are none."""
         return "; ".join([*self.weaknesses, *self._starting("biased")])
 
     @property
@@ -236,7 +236,7 @@ class Evaluation(Mapping[str, Estimate]):
         return float(chdtrc(len(lifts) - 1, precision @ (values - mean) ** 2))
 
     def findings(self) -> list[Finding]:
-        """What speaks against these numbers: (segment, or empty for all rows, and the text)."""
+        """Return the warnings as pairs (segment, text); the segment is empty for all rows."""
         texts = [*self._own_weaknesses(), *self._starting("biased"), *self.remarks]
         texts += [f"{e.name}: {w}" for e in self._estimates.values() for w in e.warnings if w.startswith("outside")]
         segments = self.segments.items()
@@ -249,7 +249,7 @@ class Evaluation(Mapping[str, Estimate]):
 
     @property
     def answer(self) -> str:
-        """The answer in a sentence or two.
+        """Return the answer in a sentence or two.
 
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)
@@ -428,7 +428,7 @@ class Comparison:
 
     @property
     def better(self) -> str:
-        """Which policy is better, if the interval leaves no doubt.
+        """The better policy, or "neither" if the interval contains 0.
 
         >>> from armwise.offline import Log, compare
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0, 0, 0] * 25, probabilities=[0.5] * 100, n_arms=2)
@@ -462,7 +462,7 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """Which policy is better, in a sentence."""
+        """Return in a sentence which policy is better."""
         return answers.of_comparison(self)
 
     def text(self, explain: bool = False) -> str:

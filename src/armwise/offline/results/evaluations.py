@@ -58,7 +58,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def verdict(self) -> str:
-        """Everything that speaks against trusting these numbers, in one line; empty if nothing does."""
+        """All warnings about these numbers in one line; empty if there are none."""
         return "; ".join(self.weaknesses)
 
     @property
@@ -85,7 +85,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def answer(self) -> str:
-        """Which policy would have earned most, in a sentence or two."""
+        """Return in a sentence or two which policy would have earned most."""
         return answers.of_several(self)
 
     def text(self, explain: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The pictures of offline results, as matplotlib figures: readable without colour, the verdict where it is seen."""
+"""Figures of offline results: readable without colour, with the verdict inside."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def several_figure(results: Evaluations, *, said: bool = False) -> Any:
 
 
 def both_names(comparison: Comparison) -> tuple[str, str]:
-    """What to call the two policies of a comparison, also where both have the same name or none."""
+    """Return display names of two policies, distinct also if both have the same name or none."""
     one, other = comparison.names
     return (one, other) if one != other else (f"first, {one}", f"second, {other}")
 

@@ -1,4 +1,4 @@
-"""Results to look at: pictures, and HTML pages that need nothing else. The verdict and the notes are on all of them."""
+"""Self-contained HTML pages of results, each with the verdict and the notes."""
 
 from __future__ import annotations
 

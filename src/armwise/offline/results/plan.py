@@ -52,7 +52,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What an evaluation found and decided before it answered, a sentence each.
+    """The plan of an evaluation: what it found and chose, one sentence each.
 
     >>> from armwise.offline import Log, evaluate
     >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)
@@ -110,7 +110,7 @@ def _rows(log: Log, n: int) -> str:
 
 
 def design_of(log: Log) -> str:
-    """How the arms of a log were drawn, as far as its first rows say.
+    """Infer from the first rows how the arms of a log were drawn.
 
     >>> from armwise.offline import Log
     >>> design_of(Log(arms=[0, 1], rewards=[1, 0]))

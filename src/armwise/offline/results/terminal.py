@@ -1,4 +1,4 @@
-"""How results look on a terminal: tables of text, with the verdict and what must be known to read them."""
+"""Text tables of results for the terminal, with the verdict and the notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number as short as its size allows.
+    """Format a number briefly.
 
     >>> number(0.00455288), number(0.5), number(1234.5), number(float("nan"))
     ('0.004553', '0.5000', '1,234.5', '-')
@@ -196,7 +196,7 @@ def comparison_lines(comparison: Comparison) -> list[str]:
 
 
 def facts_of(result: Any) -> list[tuple[str, str]]:
-    """What stands behind the numbers: each estimator, and what the weights say of each policy."""
+    """List the details: each estimator, and the diagnostics of each policy's weights."""
     several = hasattr(result, "by")
     some = next(iter(result.values())) if several else result
     names = [result.first.name] if hasattr(result, "first") else list(some)

@@ -96,7 +96,7 @@ class _Writer:
 
 
 def _printable(thing: Any) -> bool:
-    """Whether ``repr`` is a literal that evaluates to the value."""
+    """Return whether ``repr`` is a literal that evaluates to the value."""
     try:
         return bool(ast.literal_eval(repr(thing)) == thing)
     except (ValueError, SyntaxError):

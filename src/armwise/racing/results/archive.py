@@ -91,7 +91,7 @@ def _thing(raw: Any, hint: str, path: str) -> Any:
 
 
 def _same(mine: Player | Environment, theirs: Player | Environment) -> bool:
-    """Whether two agents or worlds are made with the same settings and data, whatever they have learnt."""
+    """Return whether two agents or worlds are made with the same settings and data, whatever they have learnt."""
     if mine is theirs:
         return True
     return type(mine) is type(theirs) and fingerprint(mine.params()) == fingerprint(theirs.params())

@@ -150,6 +150,6 @@ def _built(own: Bound, at: Callable[[int], float], horizon: int) -> Bound:
 
 
 def _theoretical_horizon(cls: type[Player]) -> bool:
-    """Whether the theorem's parameters depend on the horizon."""
+    """Return whether the theorem's parameters depend on the horizon."""
     maker = getattr(cls, "theoretical", None)
     return maker is not None and "horizon" in inspect.signature(maker).parameters

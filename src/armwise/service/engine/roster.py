@@ -159,7 +159,7 @@ def _change(engine: ServedEngine, app: str, event: Version) -> None:
 
 
 def _done(leader: Model, event: Version) -> bool:
-    """Whether a change is already in force."""
+    """Return whether a change is already in force."""
     there = leader.versions.get(event.name)
     if event.promote:
         return leader.name == event.name

@@ -76,7 +76,7 @@ def await_applications(engine: Engine) -> None:
 
 
 def _lost(engine: Engine, app: str) -> bool:
-    """Whether an application was created before the events learnt here but has no model."""
+    """Return whether an application was created before the events learnt here but has no model."""
     with engine.reading as journal:
         made = journal.connection.execute(_CREATED, (app,))[0][0]
     return app in engine.learner.broken or (made is not None and made <= engine.learner.position)

@@ -103,7 +103,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return {each.name: name if each.name == goal else f"{name}/{each.name}" for each in self.measured}
 
     def admits(self, context: Mapping[str, Any]) -> bool:
-        """Whether a unit with this context is eligible.
+        """Return whether a unit with this context is eligible.
 
         >>> Definition.read(["a", "b"], "buy", eligible={"country": ["de", "at"]}).admits({"country": "fr"})
         False

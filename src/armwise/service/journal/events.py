@@ -391,7 +391,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         return self.at_hand
 
     def is_a(self, *types: type[Event]) -> bool:
-        """Whether the event has one of these types; does not read its body.
+        """Return whether the event has one of these types; does not read its body.
 
         >>> Row(7, 0, "shop", "reward", "e1", b"{").is_a(Decision, Reward)
         True

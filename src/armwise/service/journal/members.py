@@ -115,7 +115,7 @@ class MembershipSession:
         return msgspec.json.decode(bytes(rows[0][0]), type=Members) if rows else None
 
     def decided(self) -> bool:
-        """Whether the database has, or ever had, decisions."""
+        """Return whether the database has, or ever had, decisions."""
         return bool(self._execute(_DECIDED)) or self.journal.base().seq > 0
 
     def put(self, members: Members) -> Members:
@@ -144,7 +144,7 @@ class MembershipSession:
         announce(self.journal.connection, known)
 
     def others(self, known: Iterable[str]) -> bool:
-        """Whether another process here knows other databases."""
+        """Return whether another process here knows other databases."""
         sql = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint = ? AND objid::bigint <> ? "
             "AND objsubid = 2 AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"

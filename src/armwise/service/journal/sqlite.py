@@ -249,7 +249,7 @@ class SQLite:
         return self.path
 
     def lead(self) -> bool:
-        """Whether this process may write; a file lock, which ends with the process, admits one.
+        """Return whether this process may write; a file lock, which ends with the process, admits one.
 
         >>> SQLite(":memory:").lead()
         True

@@ -306,7 +306,7 @@ class Earnings:
         return self._n
 
     def remembers(self, journal: int, seq: int) -> bool:
-        """Whether a decision is one of the newest."""
+        """Return whether a decision is one of the newest."""
         return (journal, seq) in self._at
 
     def table(self) -> np.ndarray:
@@ -314,7 +314,7 @@ class Earnings:
         return self._table[: self._n]
 
     def has_rewards(self, at: int) -> bool:
-        """Whether a decision has a reward."""
+        """Return whether a decision has a reward."""
         return at in self._rewards
 
     def record(self, at: int) -> Record:

@@ -121,7 +121,7 @@ class Retention:
                 log.exception("old decisions could not be dropped; trying again later")
 
     def _pending(self) -> bool:
-        """Whether a journaled erasure is not done; another process may have taken it."""
+        """Return whether a journaled erasure is not done; another process may have taken it."""
         if not self._engine.leader:
             return False
         with self._engine.reading as journal:

@@ -118,7 +118,7 @@ class Subjects:
         return sorted(seq for mine in self.erasures.values() for seq in mine)
 
     def concerns(self, app: str, kind: str, seq: int) -> bool:
-        """Whether an event must be searched."""
+        """Return whether an event must be searched."""
         return KINDS.get(kind) in (Decision, Lessons) and app in self.erasures and seq < max(self.erasures[app])
 
     def erased(self, row: Row) -> set[int]:

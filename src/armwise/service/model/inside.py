@@ -62,7 +62,7 @@ def reseed(agent: Agent, seed: int) -> None:
 
 
 def counts_choices(agent: Agent) -> bool:
-    """Whether choosing changes the agent or one inside it, as a budget does.
+    """Return whether choosing changes the agent or one inside it, as a budget does.
 
     >>> import armwise
     >>> counts_choices(armwise.LinUCB(dim=2))

@@ -280,11 +280,11 @@ class Model(saving.Saved):
             self.forget()
 
     def waits(self, decision: Decision) -> bool:
-        """Whether the outcome of a decision is journaled when it is to be learnt, be it a click or its lack."""
+        """Return whether the outcome of a decision is journaled when it is to be learnt, be it a click or its lack."""
         return decision.learn == CLOSE or self.learns == ARRIVAL
 
     def corrects(self, decision: Decision) -> bool:
-        """Whether the default reward of a decision is learnt until its outcome is known."""
+        """Return whether the default reward of a decision is learnt until its outcome is known."""
         return decision.learn == PROVISIONAL and self.learns == PROVISIONAL
 
     def began_within(self, seq: int, decision: Decision) -> bool:

@@ -138,7 +138,7 @@ def _linear(kind: type) -> Callable[[Any, Floats], np.ndarray] | None:
 
 
 def _plain(X: Any) -> bool:
-    """Whether these are rows of numbers; what is wrong with others, scikit-learn says itself."""
+    """Return whether these are rows of numbers; what is wrong with others, scikit-learn says itself."""
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64 and math.isfinite(X.sum())
 
 

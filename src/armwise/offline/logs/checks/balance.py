@@ -144,7 +144,7 @@ class Balance:
         return list(self._worst)
 
     def name(self, column: int) -> str:
-        """The name of a context's column."""
+        """Return the name of a context's column."""
         return self._names[column] if self._names and column < len(self._names) else f"context {column}"
 
     def copies(self) -> list[str]:
@@ -185,7 +185,7 @@ class Balance:
         return [name for name, z, _ in self.worst() if z > _OFF]
 
     def verdicts(self) -> list[str]:
-        """What speaks against the probabilities, or against a column."""
+        """Return warnings about the probabilities or about a column."""
         found = []
         copies = self.copies()
         if copies:
@@ -219,7 +219,7 @@ class Balance:
 
 
 def _counted(rows: LogBlock) -> LogBlock:
-    """The rows that count, by their numbers in the log."""
+    """Return the counted rows, by their numbers in the log."""
     if rows.start + len(rows) <= _FULL:
         return rows
     number = np.arange(rows.start, rows.start + len(rows))
@@ -227,5 +227,5 @@ def _counted(rows: LogBlock) -> LogBlock:
 
 
 def listed(names: list[str], most: int = 4) -> str:
-    """Some names, and how many more there are."""
+    """List some names and the number of others."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

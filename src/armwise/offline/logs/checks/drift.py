@@ -1,4 +1,4 @@
-"""Drift: whether the arms earn the same in all parts of a log, and whether the log plays them alike."""
+"""Drift: rewards and shares of the arms in consecutive parts of a log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Drift:
 
     @property
     def verdict(self) -> str:
-        """Which arms drift, beyond chance; empty if none does."""
+        """Name the arms that drift beyond chance; empty if none does."""
         drifting = [arm for arm, p in zip(self.arms, self.p_values, strict=True) if p < _RARE / len(self.arms)]
         if not drifting:
             return ""

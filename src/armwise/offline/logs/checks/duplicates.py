@@ -9,15 +9,15 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.offline.logs.labels import Ints
 
-MAX_SAMPLE = 50_000  # rows that are looked at
-_FEWEST = 20  # copies below which nothing is said
-_SHARE = 0.005  # of the rows, likewise
+MAX_SAMPLE = 50_000  # rows examined
+_FEWEST = 20  # copies below which no warning is given
+_SHARE = 0.005  # share of the rows below which no warning is given
 _ALL = 0.998  # of the rows that share a context with another: if so many share the outcome, they are copies
 _RICH = 0.05  # different contexts as a share of the rows, from which on they hardly repeat by chance
 
 
 def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabilities: Floats | None) -> str:
-    """What to say of copies among these rows; empty if equal rows are no more than chance.
+    """Return a warning about copies among these rows; empty if chance explains them.
 
     ``outcome`` are the arms and rewards, ``others`` all other columns. Discrete contexts repeat by chance, so rows are
     copies only if rows with the same contexts have the same arm and reward far more often than the probabilities of

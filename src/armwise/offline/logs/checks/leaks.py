@@ -1,4 +1,4 @@
-"""Columns that nobody named and that are no contexts: outcomes of the decision, and the probabilities of the arms."""
+"""Unnamed columns that are not contexts: outcomes of the decision, and logged probabilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ENOUGH, _PRECISE = 30, 0.1  # rows of an arm, and the standard error of its mea
 def outcomes_among(
     columns: Mapping[str, np.ndarray], arms: Ints, rewards: Floats, probabilities: Floats | None
 ) -> dict[str, str]:
-    """The columns that were written after the arm was played, and why each of them looks like it.
+    """Find columns that were written after the arm was played, each with the reason.
 
     A column (or one of its few values) that is there just where the reward is not zero is the reward by another name;
     one that is there only where the reward is comes after it. A column that differs between the arms of a randomised
@@ -85,7 +85,7 @@ def _ranks(values: np.ndarray) -> Floats:
 
 
 def are_probabilities(name: str, values: np.ndarray, arms: Ints) -> bool:
-    """Whether these are the probabilities of the arms that were drawn: by the name, or because 1/p averages 1.
+    """Return whether these are the probabilities of the arms that were drawn: by the name, or because 1/p averages 1.
 
     >>> arms = np.random.default_rng(0).choice(2, 2000, p=[0.8, 0.2])
     >>> are_probabilities("chance", np.array([0.8, 0.2])[arms], arms), are_probabilities("age", arms + 30.0, arms)

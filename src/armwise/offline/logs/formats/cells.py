@@ -16,7 +16,7 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+\s*%?")
 
 
 def number(cell: Any) -> float | None:
-    """The number that a cell holds; None if it holds none, NaN if it is empty.
+    """Parse the number in a cell; None if it is not a number, NaN if it is empty.
 
     >>> number("2.5"), number("50 %"), number(""), number("yes")
     (2.5, 0.5, nan, None)
@@ -35,7 +35,7 @@ def number(cell: Any) -> float | None:
 
 
 def outcome(cell: Any) -> float | None:
-    """The number that a cell of rewards or probabilities holds: yes is 1, no is 0.
+    """Parse a cell of rewards or probabilities: yes is 1, no is 0.
 
     >>> outcome("Yes"), outcome("n"), outcome("maybe")
     (1.0, 0.0, None)
@@ -70,7 +70,7 @@ DECIMAL_REMEDY = "for decimal commas, read the file with decimal=',' (--decimal 
 
 
 def has_decimal_commas(cells: Sequence[Any]) -> bool:
-    """Whether most of these cells are numbers with a decimal comma.
+    """Return whether most of these cells are numbers with a decimal comma.
 
     >>> has_decimal_commas(["0,5", "1,25", "x"]), has_decimal_commas(["a, b"])
     (True, False)
@@ -103,7 +103,7 @@ def _is_plain(text: str) -> bool:
 
 
 def shown(cells: Sequence[Any], most: int = 3) -> str:
-    """A few different cells, for messages.
+    """Quote a few distinct cells for messages.
 
     >>> shown(["b", "a", "b"])
     "'a', 'b'"

@@ -1,4 +1,4 @@
-"""What exported policies decided elsewhere: lines of our beacons, or Eppo's bandit events, with their outcomes."""
+"""Decisions of exported policies: lines of armwise's beacons, or Eppo's bandit events, with their outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from armwise.offline.logs.rows import LogError
 
 
 class EdgeColumns(Protocol):
-    """What makes rows of numbers of contexts: ``armwise.export.EppoColumns``, or a feature map of your own."""
+    """A map from contexts to rows of numbers: ``armwise.export.EppoColumns``, or a feature map of your own."""
 
     def rows(self, contexts: Iterable[Mapping[str, Any]]) -> Floats:
         """One row per context."""

@@ -1,4 +1,4 @@
-"""Lines of CSV files: where a row stands for somebody who opens the file in an editor, and which lines are ragged."""
+"""Line numbers of CSV files as an editor shows them, and ragged lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Lines:
         self._lines = array("q")
 
     def place(self, row: int) -> str:
-        """Where a row stands: its line, with the file's name if there are several."""
+        """Return a row's line, with the file's name if there are several."""
         if self._firsts is None:
             self._find()
         assert self._firsts is not None
@@ -43,7 +43,7 @@ class Lines:
             self._lines.extend(line for line, _ in _records(path, self._delimiter, header=False))
 
     def problems(self, path: str, error: str) -> list[str]:
-        """What keeps a file from being read, line by line; the parser's own words if no line explains them."""
+        """Return what prevents a file from being read, by line; the parser's message if no line explains it."""
         prefix = "" if len(self._paths) == 1 else f"{Path(path).name}, "
         records = _records(path, self._delimiter, header=True)
         _, header = next(records, (1, []))

@@ -1,4 +1,4 @@
-"""The log of ``armwise serve``, as JSON lines or Parquet, in the terms of dsjson: both read the same."""
+"""The log of ``armwise serve``, from JSON lines or Parquet, converted to dsjson."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from armwise.core.tools.extras import needs
 from armwise.offline.logs.cohorts import CLOSED, OPEN, RULES, STATUSES, Record
 
-ROWS = 1000  # of a table that are read at a time
+ROWS = 1000  # rows of a table read at a time
 _NEEDED = ("context", "arms", "index", "probability", "reward")
 _TERMS = ("status", "age", "window", "default", "rule", "learn", "active")
 _ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes", *_TERMS)
 
 
 def is_log(names: Collection[str]) -> bool:
-    """Whether these are the fields of a line, or the columns of a table, that the service wrote.
+    """Return whether these are the fields of a line, or the columns of a table, that the service wrote.
 
     >>> is_log({"context", "arms", "arm", "index", "probability", "reward"}), is_log(["arm", "reward"])
     (True, False)
@@ -29,7 +29,7 @@ def is_log(names: Collection[str]) -> bool:
 
 
 def as_usual(mapping: dict[str, Any], *more: Any) -> bool:
-    """Whether nothing is asked of a table but its usual columns.
+    """Return whether nothing is asked of a table but its usual columns.
 
     >>> as_usual({"arms": "arm"}, None), as_usual({"arms": "index"}, None), as_usual({}, 5)
     (True, False, False)
