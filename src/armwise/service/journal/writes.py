@@ -58,7 +58,7 @@ More = Callable[[], Sequence[Sequence[Write]]]
 
 
 def joins(group: Sequence[Write]) -> bool:
-    """Whether a group may still join a batch that was read already: only new decisions that need no row."""
+    """Return whether a group may still join a batch that was read already: only new decisions that need no row."""
     return all(
         isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
         and write.again is None and size_of(write.event) < MANY
@@ -74,7 +74,7 @@ def size_of(decision: Decision) -> int:
 
 
 def repeats(row: Row, asked: Event) -> bool:
-    """Whether an event repeats the request of a journaled row."""
+    """Return whether an event repeats the request of a journaled row."""
     there = row.event
     if isinstance(there, Decision) and isinstance(asked, Decision):
         return canonical(there) == canonical(asked)
