@@ -65,6 +65,10 @@ class Theory:
     call_if_linear: str = ""
 
 
+class NoEstimate(ValueError):
+    """The agent does not estimate the rewards of arms."""
+
+
 class Agent(saving.Saved, ABC):
     """A learning algorithm. The public methods check their input once; the private ones are the algorithm.
 
@@ -329,7 +333,7 @@ class Agent(saving.Saved, ABC):
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
         """What ``estimate`` answers, for an agent that estimates every arm's reward."""
-        raise ValueError(f"{type(self).__name__} has no estimate to give: it weighs arms without estimating rewards")
+        raise NoEstimate(f"{type(self).__name__} has no estimate to give: it weighs arms without estimating rewards")
 
     def _choose(self, context: Any) -> Choice:
         p = self._probabilities(context)

@@ -42,6 +42,10 @@ _PLAIN = frozenset({type(None), bool, int, str})  # a value of these kinds stand
 _registry: dict[str, type[Saved]] = {}
 
 
+class CannotSave(ValueError):
+    """A value that has no place in a model file; the message names it."""
+
+
 class LoadError(ValueError):
     """A file that cannot be loaded; the message says why.
 
@@ -163,7 +167,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         return _encode(value.item(), arrays, where)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
-            raise ValueError(f"{where} cannot be saved: an array of {value.dtype}; expected numbers or booleans")
+            raise CannotSave(f"{where} cannot be saved: an array of {value.dtype}; expected numbers or booleans")
         arrays.append(value)
         return {"$": "array", "index": len(arrays) - 1}
     if isinstance(value, list):
@@ -179,7 +183,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, Saved):
         name = _class_name(type(value))
         if _registry.get(name) is not type(value) or "<locals>" in name:
-            raise ValueError(
+            raise CannotSave(
                 f"{where} cannot be saved: class {type(value).__qualname__} is not at the top level of a module"
             )
         params = {k: _encode(v, arrays, f"{where}.{k}") for k, v in value.params().items()}
@@ -189,7 +193,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         csr = value.tocsr()
         parts = [_encode(np.asarray(p), arrays, where) for p in (csr.data, csr.indices, csr.indptr)]
         return {"$": "csr", "shape": [int(n) for n in csr.shape], "parts": parts}
-    raise ValueError(
+    raise CannotSave(
         f"{where} cannot be saved: {type(value).__name__} {value!r:.80} has no safe file format; "
         "expected numbers, strings, arrays, lists, dicts or armwise objects"
     )

@@ -339,7 +339,7 @@ def _describe(value: Any) -> Any:
     if not hasattr(value, "clone_with_theta"):
         return value
     if type(value).__module__ != "sklearn.gaussian_process.kernels":
-        raise ValueError(
+        raise saving.CannotSave(
             f"kernel {value!r} cannot be saved: {type(value).__qualname__} is not a class of "
             "sklearn.gaussian_process.kernels, so a file could not say how to make it again"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from armwise.agents.ranking.lists import OpenSlots, Ranking, read_arms, read_offer
 from armwise.core import inputs, rounds, saving
-from armwise.core.agent import Agent, Theory
+from armwise.core.agent import Agent, NoEstimate, Theory
 from armwise.core.arguments import FilePath, Sees, as_floats, count, short
 from armwise.core.choices import Floats
 from armwise.core.seeds import Seed, stream
@@ -139,7 +139,7 @@ class Ranker(saving.Saved, ABC):
         """Learn the checked outcomes of a list, one per slot."""
 
     def _estimates(self, X: Any) -> tuple[Floats, Floats | None]:
-        raise ValueError(f"{type(self).__name__} has no estimate to give")
+        raise NoEstimate(f"{type(self).__name__} has no estimate to give")
 
     def _count_arms(self, X: Any) -> int:
         return int(X.shape[0]) if self.n_arms is None else self.n_arms

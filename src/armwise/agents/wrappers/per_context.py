@@ -16,6 +16,7 @@ from armwise.core.capabilities.noting import Noting
 from armwise.core.capabilities.per_arm import PerArm, has_arms
 from armwise.core.outcomes import check_choice
 from armwise.core.rounds import Batches
+from armwise.core.saving import CannotSave
 from armwise.theory import bounds, hypotheses
 
 
@@ -149,7 +150,7 @@ def _check_key(key: Any) -> None:
         for part in key:
             _check_key(part)
     elif key is not None and not isinstance(key, (bool, int, float, str, np.generic)):
-        raise ValueError(
+        raise CannotSave(
             f"context {key!r:.80} cannot be saved: it is a {type(key).__name__}; expected a string, a number, a "
             "boolean, None, or a tuple of these"
         )

@@ -200,13 +200,11 @@ def _scattered(client: Any, values: list[Any]) -> list[Any]:
     """The values on the cluster, each sent once."""
     try:
         return list(client.scatter(values, hash=False))
-    except Exception as error:  # what a worker cannot unpickle comes back without its type
-        if "No module named" not in str(error):
-            raise
+    except Exception as error:  # Dask does not keep the type of an error in unpickling
         raise ValueError(
-            f"the workers of the cluster miss a module that the policy or the log needs: {error} (install it there, "
-            "or define the policy in the script itself, which travels with it)"
-        ) from None
+            f"the workers of the cluster cannot load the policy or the log: {error} (install the modules they need "
+            "there, or define the policy in the script itself, which travels with it)"
+        ) from error
 
 
 def _answers(client: Any, function: Any, parts: list[Any], *shared: Any) -> Iterator[Any]:

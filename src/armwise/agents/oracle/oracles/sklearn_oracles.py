@@ -14,7 +14,7 @@ import numpy as np
 
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
 from armwise.core.agent import Floats, count
-from armwise.core.saving import Saved
+from armwise.core.saving import CannotSave, Saved
 from armwise.core.tools.extras import needs
 from armwise.core.tools.threads import thread_pools
 from armwise.policies.fixed import Constant, Policy, Tree
@@ -57,7 +57,7 @@ class SklearnEstimator(Saved):
     def params(self) -> dict[str, Any]:
         kind = type(self.thing)
         if kind.__module__.partition(".")[0] != "sklearn":
-            raise ValueError(
+            raise CannotSave(
                 f"{kind.__module__}.{kind.__qualname__} cannot be saved: only scikit-learn's own estimators have a "
                 "safe file format"
             )
