@@ -206,6 +206,27 @@ def test_slot_by_slot_is_the_agent_on_what_is_left() -> None:
             twin.learn(*lesson)
 
 
+def test_slot_by_slot_learns_how_often_slots_are_examined() -> None:
+    """Clicks over expected clicks, each with 10 more, written out beside a twin; 2,000 lists know kappa."""
+    rng, D, kappa = np.random.default_rng(2), 4, np.array([1.0, 0.6, 0.3])
+    theta = np.array([0.7, 0.1, 0.3, 0.5]) / 1.6
+    ranker, twin = aw.SlotBySlot(aw.LinUCB(D, 0.5, 1.0), "position-based", seed=1), aw.LinUCB(D, 0.5, 1.0)
+    clicks, expected = np.full(K, 10.0), np.full(K, 10.0)
+    for t in range(2000):
+        X = rng.uniform(0, 1, (L, D))
+        ranking = ranker.rank(X, K)
+        rows = X[list(ranking.arms)]
+        outcomes = (rng.random(K) < kappa * (rows @ theta)).astype(float)
+        ranker.learn(X, ranking, outcomes)
+        if t < 100:
+            clicks, expected = clicks + outcomes, expected + np.maximum(twin.estimate(rows)[0], 0.0)
+            examined = clicks / expected / (clicks / expected).max()
+            assert np.allclose(ranker.examination, examined, atol=1e-12)
+            for row, share, outcome in zip(rows, examined, outcomes):
+                twin.learn(share * row[None], aw.Choice(0, 1.0), outcome)
+    assert np.abs(ranker.examination - kappa).max() < 0.08
+
+
 def test_cascade_feedback_teaches_down_to_the_first_click() -> None:
     X = np.eye(3)
     cases: list[tuple[Any, list[int]]] = [

@@ -375,8 +375,8 @@ def test_a_file_of_both_kinds_of_decisions_says_what_is_left_out(tmp_path, capsy
     path.write_text(json.dumps(single) + "\n")
     with pytest.raises(LogError, match="holds no ranking: its decisions are of single arms"):
         SlateLog.from_dsjson(path)
-    path.write_text((json.dumps(ranking) + "\n") * 30)
-    assert main(["evaluate", str(path), "--policy", "uniform"]) == 2
+    path.write_text("".join(json.dumps(line) + "\n" for line in [ranking, single] * 30))
+    assert main(["evaluate", str(path), "--policy", "uniform"]) == 2  # no log of rankings, and none of single decisions
     said = capsys.readouterr().err
     assert said.count("SlateLog.from_dsjson") == 1
     assert "evaluate_slates" in said

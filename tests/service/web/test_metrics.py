@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,30 @@ def test_every_application_and_arm_is_counted(run: Callable[..., Any]) -> None:
     assert {name: found.get(name) for name in expected} == expected
     assert found['armwise_commit_seconds_bucket{le="+Inf"}'] == found["armwise_commit_seconds_count"] >= 7
     assert found["armwise_commit_seconds_count"] == found["armwise_commits_total"]
+
+
+def test_every_position_of_lists_is_counted(run: Callable[..., Any]) -> None:
+    running = run(applications={"shop": Application(window=0.5)})
+    for k in range(4):
+        assert (
+            running.client.post("/v1/rankings", json={"arms": ["a", "b", "c"], "k": 2, "id": f"e{k}"}).status_code
+            == 201
+        )
+    running.client.post("/v1/rankings/e0/rewards", json={"slots": {"0": 1.0}})
+    running.client.post("/v1/rankings/e1/rewards", json={"slots": {"0": 1.0, "1": 1.0}})
+    expected = {
+        'armwise_position_judged_decisions{application="shop",position="1"}': 4,
+        'armwise_position_judged_decisions{application="shop",position="2"}': 4,
+        'armwise_position_reward_per_decision{application="shop",position="1",end="value"}': 0.5,
+        'armwise_position_reward_per_decision{application="shop",position="2",end="value"}': 0.25,
+    }
+    found: dict[str, float] = {}
+    for _ in range(100):  # until the windows are over
+        found = measured(running)
+        if found.get('armwise_judged_decisions{application="shop"}') == 8:
+            break
+        time.sleep(0.1)
+    assert {name: found.get(name) for name in expected} == expected
 
 
 def test_windows_that_closed_and_rewards_that_came_late_are_counted(run: Callable[..., Any]) -> None:

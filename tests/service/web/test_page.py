@@ -180,6 +180,31 @@ def test_versions_are_compared_on_the_page(run: Callable[..., Any], page: Page) 
     )
 
 
+def test_positions_of_lists_have_a_block_of_their_own(run: Callable[..., Any], page: Page, tmp_path: Path) -> None:
+    """No list, no block; then a row per position, from the top."""
+    service = run(applications={"shop": Application(window=1.0), "news": Application()})
+    page.goto(service.url)
+    page.wait_for_selector("#state.ok")
+    expect(page.locator("#positions")).to_be_hidden()
+    for k in range(30):
+        arms = service.client.post("/v1/rankings", json={"arms": ["a", "b", "c", "d"], "k": 3}).json()
+        service.client.post(
+            f"/v1/rankings/{arms['id']}/rewards", json={"rewards": [1.0, float(k % 2), float(k % 5 == 0)]}
+        )
+    expect(page.locator("#each-position tr")).to_have_count(3, timeout=30_000)
+    expect(page.locator("#each-position tr").nth(2).locator("td").nth(4)).to_have_text("30", timeout=30_000)
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#each-position tr").all()]
+    assert [row[:3] for row in rows] == [["1", "30", "1.000"], ["2", "30", "0.500"], ["3", "30", "0.200"]]
+    widths = page.eval_on_selector_all("#each-position i", "all => all.map(i => i.offsetWidth)")
+    assert widths[0] > widths[1] > widths[2] > 0
+    for width in (400, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+        page.screenshot(path=str(tmp_path / f"positions-{width}.png"), full_page=True)
+    page.select_option("#application", "news")
+    expect(page.locator("#positions")).to_be_hidden(timeout=30_000)
+
+
 def test_the_stream_is_server_sent_events(run: Callable[..., Any]) -> None:
     service = run()
     use(service.client, 3)

@@ -14,7 +14,7 @@ from armwise.core.choices import Floats
 from armwise.core.seeds import Seed
 from armwise.theory import ranking_bounds, ranking_hypotheses
 
-_ROOT_STEPS = 50  # Newton's method needs about 8
+_ROOT_STEPS = 50  # Newton's method needs about 5
 _CLOSE = 1e-10  # a step, as a share of 1 - q
 
 
@@ -110,10 +110,7 @@ class CascadeUCB1(CountingRanker):
         self.scale = positive("scale", scale, zero=True)
 
     def _scores(self, X: None) -> Floats:
-        with np.errstate(divide="ignore"):
-            width = np.sqrt(1.5 * math.log(self.t) / self._seen) if self.t > 1 else 1.0 / self._seen
-        width[self._seen == 0] = np.inf
-        return np.where(self._seen > 0, self._clicks / np.maximum(self._seen, 1.0) + self.scale * width, np.inf)
+        return ucb1_index(self._clicks, self._seen, self.t, self.scale)
 
 
 class CascadeKLUCB(CountingRanker):
@@ -137,17 +134,36 @@ class CascadeKLUCB(CountingRanker):
     feedback = "cascade"
 
     def _scores(self, X: None) -> Floats:
-        t = self.t
-        level = math.log(t) + 3.0 * math.log(max(math.log(t), 1.0)) if t > 1 else 0.0
-        seen = np.maximum(self._seen, 1.0)
-        return np.where(self._seen > 0, kl_upper(self._clicks / seen, level / seen), np.inf)
+        return kl_index(self._clicks, self._seen, self.t)
+
+
+def ucb1_index(clicks: Floats, seen: Floats, t: int, scale: float = 1.0) -> Floats:
+    """The index of CascadeUCB1 in round t; an arm that was never examined has infinity.
+
+    >>> ucb1_index(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1)
+    array([0.5, inf])
+    """
+    n = np.maximum(seen, 1.0)
+    return np.where(seen > 0, clicks / n + scale * np.sqrt(1.5 * math.log(t) / n), np.inf)
+
+
+def kl_index(clicks: Floats, seen: Floats, t: int) -> Floats:
+    """The index of CascadeKL-UCB in round t; an arm that was never examined has infinity.
+
+    >>> kl_index(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1)
+    array([0.5, inf])
+    """
+    level = math.log(t) + 3.0 * math.log(max(math.log(t), 1.0)) if t > 1 else 0.0
+    n = np.maximum(seen, 1.0)
+    return np.where(seen > 0, kl_upper(clicks / n, level / n), np.inf)
 
 
 def kl_upper(means: Floats, levels: Floats) -> Floats:
     """The largest q >= mean with kl(mean, q) <= level, for Bernoulli rewards.
 
     Newton's method from above: kl is convex in q, so that it comes down to the root and never passes it. It starts at
-    the smaller of Pinsker's bound and of 1 - exp(-(level + entropy of p) / (1 - p)), as -ln q is not negative.
+    the smallest of three bounds: Pinsker's, the root of (q - p)^2 = 2 q level, and 1 - exp(-(level + entropy of p) /
+    (1 - p)), as -ln q is not negative.
 
     >>> kl_upper(np.array([0.5, 0.0]), np.array([0.1, 0.1])).round(4)
     array([0.7129, 0.0952])
@@ -156,7 +172,7 @@ def kl_upper(means: Floats, levels: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = np.where(p > 0, p * np.log(p), 0.0) + np.where(p < 1, (1.0 - p) * np.log1p(-p), 0.0)
         most = np.where(p < 1, -np.expm1(-(levels - plain) / (1.0 - p)), 1.0)
-        q = np.minimum(p + np.sqrt(levels / 2.0), most)
+        q = np.minimum(p + np.minimum(np.sqrt(levels / 2.0), levels + np.sqrt(levels * (levels + 2.0 * p))), most)
         for _ in range(_ROOT_STEPS):
             gap = plain - p * np.log(q) - (1.0 - p) * np.log1p(-q) - levels
             step = np.where((q > p) & (q < 1.0) & (gap > 0.0), gap * q * (1.0 - q) / (q - p), 0.0)

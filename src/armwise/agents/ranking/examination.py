@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -162,8 +160,3 @@ def draw_rates(clicks: Floats, missed: Floats, factors: Floats, rng: np.random.G
     mass = np.cumsum(np.exp(log), axis=1)
     picked = (mass < rng.random(n)[:, None] * mass[:, -1:]).sum(axis=1)
     return np.asarray(low + cell * (picked + rng.random(n)))
-
-
-def positions_of(ranker: Any) -> Floats | None:
-    """How often a ranker takes each slot to be examined, where it has a view on that."""
-    return ranker.examination if isinstance(ranker, PositionRanker) else None

@@ -20,6 +20,8 @@ from armwise.native.choice import best_arms, draw
 
 _EXAMINED = {"cascade": first_click, "several clicks": last_click}
 _ROUNDING = 1e-9
+_LEAST = 1e-4  # of a slot's clicks, where rewards may be negative
+_DOUBT = 10.0  # clicks that a slot is taken to have had, as many as were to be expected, where kappa is learnt
 _TRIES = 50  # draws of an agent that knows no probabilities, until one is of an arm that is left
 
 
@@ -32,7 +34,8 @@ class SlotBySlot(Ranker):
 
     ``feedback`` says what a list teaches: "semi-bandit" all slots, "cascade" those down to the first click, "several
     clicks" those down to the last (all, where there is none), "position-based" all, with the rows of a slot multiplied
-    by ``kappa``: a click's mean is then kappa_slot x.theta.
+    by ``kappa``: a click's mean is then kappa_slot x.theta. With ``kappa=None`` that is learnt: a slot's clicks over
+    those that the agent expected of its arms, had they been examined.
 
     >>> import armwise as aw
     >>> ranker = SlotBySlot(aw.SquareCB(dim=3), seed=1)
@@ -66,11 +69,12 @@ class SlotBySlot(Ranker):
             raise ValueError(
                 f'feedback must be "semi-bandit", "cascade", "several clicks" or "position-based", got {feedback!r:.80}'
             )
-        if (kappa is not None) != (feedback == "position-based"):
-            raise ValueError('kappa must be given with feedback="position-based", and only then')
-        if kappa is not None and agent.sees != "features":
+        if kappa is not None and feedback != "position-based":
+            raise ValueError('kappa is for feedback="position-based"')
+        if feedback == "position-based" and agent.sees != "features":
             raise ValueError("kappa multiplies rows of features: an agent that sees nothing has none (see PositionUCB)")
         self.feedback, self.kappa = feedback, None if kappa is None else read_kappa(kappa)
+        self._clicks, self._attracted = np.zeros((2, 0))  # of each slot, where kappa is learnt
         self.n_slots = None if self.kappa is None else len(self.kappa)
         self.sees, self.keeps_sparse, self.reward_range = agent.sees, False, agent.reward_range
         if seed is not None and agent.seed is None:
@@ -87,7 +91,7 @@ class SlotBySlot(Ranker):
         return self.agent.n_arms
 
     def _state(self) -> dict[str, Any]:
-        return super()._state() | {"agent": self.agent}
+        return super()._state() | {"agent": self.agent, "_clicks": self._clicks, "_attracted": self._attracted}
 
     def _rank(self, X: Any, slots: OpenSlots) -> tuple[list[int], list[float] | None, Any]:
         probabilities: list[float | None] = []
@@ -108,8 +112,33 @@ class SlotBySlot(Ranker):
         note = None if all(each is None for each in notes) else notes
         return slots.shown, known if len(known) == len(probabilities) else None, note
 
+    @property
+    def examination(self) -> Floats:
+        """How often each slot is examined, the most examined one 1: as given, or as learnt so far.
+
+        >>> import armwise as aw
+        >>> aw.SlotBySlot(aw.LinUCB(3), "position-based", [0.5, 0.25]).examination
+        array([1. , 0.5])
+        """
+        kappa = np.maximum(self._clicks + _DOUBT, _LEAST) / (self._attracted + _DOUBT)
+        kappa = kappa if self.kappa is None else self.kappa
+        return np.asarray(kappa / kappa.max(initial=_LEAST))
+
     def _rows(self, X: Any, slot: int) -> Any:
-        return X if self.kappa is None else self.kappa[slot] * X
+        if self.feedback != "position-based":
+            return X
+        kappa = self.examination if self.kappa is None else self.kappa
+        return kappa[slot] * X if slot < len(kappa) else X
+
+    def _follow(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
+        """Count clicks by slot, and those that were to be expected of arms that are always examined."""
+        k, more = len(outcomes), len(outcomes) - len(self._clicks)
+        if more > 0:
+            self._clicks, self._attracted = (
+                np.append(each, np.zeros(more)) for each in (self._clicks, self._attracted)
+            )
+        self._clicks[:k] += outcomes
+        self._attracted[:k] += np.maximum(self.agent._estimates(X[list(ranking.arms)])[0], 0.0)
 
     def _of_what_is_left(self, free: np.ndarray) -> tuple[int, Choice]:
         """One of these arms, by the agent's own distribution over all of its arms."""
@@ -132,6 +161,8 @@ class SlotBySlot(Ranker):
 
     def _learn(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
         read_rewards(self.agent, outcomes)
+        if self.feedback == "position-based" and self.kappa is None:
+            self._follow(X, ranking, outcomes)
         slots = OpenSlots(self._count_arms(X), len(ranking.arms), ranking.offer)
         examined = _EXAMINED.get(self.feedback, len)(outcomes)
         for slot, (arm, outcome) in enumerate(zip(ranking.arms[:examined], outcomes.tolist())):

@@ -8,6 +8,7 @@ from typing import Any
 
 from armwise.cli.offline.judging import MAX_NAMED, add_judging_options, judge, labels_of, read_policies, some_of
 from armwise.cli.offline.logs import split_commas
+from armwise.cli.offline.rankings import evaluate_rankings, holds_rankings
 from armwise.cli.shared import BadInput, command_parser
 
 _EXAMPLE = (
@@ -21,8 +22,13 @@ _EXAMPLE = (
     "  column:NAME        the arm in this column of the log\n"
     "  columns:p_{arm}    the probabilities in these columns, one for each arm\n"
     "  FILE.aw            a saved agent (frozen) or policy\n"
-    "  FILE.npy           an (n, K) array of probabilities"
+    "  FILE.npy           an (n, K) array of probabilities\n\n"
+    "policies for a log of rankings (a service's lists, VW's CCB or slates):\n"
+    "  uniform            any of the arms left in every slot (default)\n"
+    "  order:A,B,...      a fixed order: each slot shows the first of these that it may\n"
+    "  FILE.npy           an (n, L, K) array of probabilities, given the logged arms above"
 )
+DEFAULT_ESTIMATORS = "ips,snips,dm,dr"
 
 
 def add_parser(commands: Any) -> None:
@@ -33,8 +39,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--policy", action="append", metavar="[NAME=]POLICY",
                         help="the policy to evaluate, see below; may be repeated; default: each arm, beside what the "
                              "log earned")  # fmt: skip
-    parser.add_argument("--estimators", default="ips,snips,dm,dr", metavar="A,B,...",
-                        help="of ips, snips, dm, dr, sndr, switch-dr, dros (default: ips,snips,dm,dr)")  # fmt: skip
+    parser.add_argument("--estimators", metavar="A,B,...",
+                        help=f"of ips, snips, dm, dr, sndr, switch-dr, dros (default: {DEFAULT_ESTIMATORS}); of "
+                             "rankings: sips, iips, rips, pi, cascade-dr, and sn- before the first three")  # fmt: skip
     parser.add_argument("--clip", type=float, metavar="TAU", help="raise probabilities below TAU to TAU")
     parser.add_argument("--cap", type=float, metavar="W", help="lower weights above W to W")
     parser.add_argument("--by", metavar="COLUMN", help="also evaluate each value of this column")
@@ -45,10 +52,14 @@ def add_parser(commands: Any) -> None:
                              "test of whether they differ")  # fmt: skip
     parser.add_argument("--simultaneous", action=argparse.BooleanOptionalAction, default=True,
                         help="intervals that hold for all policies at once (default), or each on its own")  # fmt: skip
+    parser.set_defaults(option_default=parser.get_default)
 
 
 def run(args: argparse.Namespace) -> None:
     """Evaluate the policies and print what they would have earned."""
+    if holds_rankings(args):
+        evaluate_rankings(args, args.option_default)
+        return
     judge(args, lambda log, options: _evaluated(args, log, options))
 
 
@@ -61,7 +72,7 @@ def _evaluated(args: argparse.Namespace, log: Any, options: dict[str, Any]) -> A
             raise BadInput("--control judges each arm against one: leave --policy and --baseline out")
         if args.control not in labels_of(log):
             raise BadInput(f"--control {args.control}: the arms are {some_of(log)}")
-        return offline.effects(log, args.control, split_commas(args.estimators), **shared)
+        return offline.effects(log, args.control, split_commas(args.estimators or DEFAULT_ESTIMATORS), **shared)
     if args.policy is None:
         labels, args.baseline = labels_of(log), args.baseline or "logged"
         if len(labels) > MAX_NAMED:
@@ -74,7 +85,9 @@ def _evaluated(args: argparse.Namespace, log: Any, options: dict[str, Any]) -> A
         args.policy = [f"arm:{label}" for label in labels]
     policies = read_policies(args, log)
     policy = policies if len(policies) > 1 else next(iter(policies.values()))
-    result = offline.evaluate(log, policy, split_commas(args.estimators), baseline=args.baseline, **shared)
+    result = offline.evaluate(
+        log, policy, split_commas(args.estimators or DEFAULT_ESTIMATORS), baseline=args.baseline, **shared
+    )
     if len(policies) == 1:
         result.target = next(iter(policies))
     return result

@@ -73,7 +73,7 @@ def open_log(args: argparse.Namespace) -> Any:
 def _opened(args: argparse.Namespace) -> Any:
     from armwise import offline
 
-    kind = _kind(args)
+    kind = kind_of_log(args)
     if kind == "dsjson":
         return offline.Log.from_dsjson(_path(args), skip=args.skip_bad_rows, horizon=args.within)
     reader = offline.Log.from_parquet if kind == "parquet" else offline.Log.from_csv
@@ -95,7 +95,8 @@ def _path(args: argparse.Namespace) -> Any:
     return args.log[0] if len(args.log) == 1 else args.log
 
 
-def _kind(args: argparse.Namespace) -> str:
+def kind_of_log(args: argparse.Namespace) -> str:
+    """The format of the log, as given or by its name."""
     from armwise.offline.logs.sources import kind_of
 
     if args.format:
@@ -140,9 +141,9 @@ def same_file(args: argparse.Namespace, log: Any, **changes: Any) -> Any:
     from armwise import offline
     from armwise.offline.logs.formats.dsjson import Events
 
-    if _kind(args) == "dsjson" or isinstance(log._source, Events):
+    if kind_of_log(args) == "dsjson" or isinstance(log._source, Events):
         raise BadInput("a policy from columns needs a Parquet or CSV log")
-    reader = offline.Log.from_parquet if _kind(args) == "parquet" else offline.Log.from_csv
+    reader = offline.Log.from_parquet if kind_of_log(args) == "parquet" else offline.Log.from_csv
     # names and ids identify arms; with n_arms beside them, numbers would be positions
     numbering = {"n_arms": log.n_arms} if log.arm_names is None else {"n_arms": None, "arm_names": log.arm_names}
     return reader(_path(args), **(mapping(args) | numbering | changes))

@@ -146,6 +146,18 @@ class SlateLog:
     def __len__(self) -> int:
         return len(self.actions)
 
+    def __repr__(self) -> str:
+        if self.rewards.ndim == 1:
+            earned = (
+                f"one reward per list, {self.rewards.mean():.3g} on average" if len(self) else "one reward per list"
+            )
+        else:
+            shown = np.maximum(self.present.sum(axis=0), 1)
+            means = (self.rewards * self.present).sum(axis=0) / shown
+            some = ", ".join(f"{mean:.3g}" for mean in means[:8]) + (", ..." if len(means) > 8 else "")
+            earned = f"rewards by slot {some}"
+        return f"<SlateLog of {len(self):,} lists of {self.n_slots} slots, {self.n_arms} arms, {earned}>"
+
 
 def _numbered(
     actions: Any, n_arms: int | None, names: Sequence[Any] | None

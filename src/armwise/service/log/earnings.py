@@ -16,6 +16,7 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import read_arm
 from armwise.offline.logs.cohorts import CLOSED, OPEN, WHOLE, Cohort, Record, cohort
+from armwise.service.engine.requests.slots import slot_of
 from armwise.service.journal.events import ARRIVAL, EARLIEST, Activation, Decision, Reward, Row, Share
 from armwise.service.model.uplift import Weights, running_means, uplift_interval
 
@@ -35,6 +36,7 @@ _TABLE = np.dtype(
         ("least", "f8"),  # the smallest of the arms' probabilities that is not 0
         ("drawable", "f8"),  # how many these are
         ("first", "f8"),  # 1 where the caller's first arm was drawn
+        ("slot", "i4"),  # of a list, from 1; 0: a decision of its own
         ("p_first", "f8"), ("earliest", "?"), ("promised", "?"), ("active", "?"), ("final", "?"), ("rewarded", "?"),
     ]
 )  # fmt: skip
@@ -204,6 +206,14 @@ class Judgement:
                          "share": float(lately[codes].sum()), **earned._asdict()})  # fmt: skip
         return rows
 
+    def positions(self) -> list[dict[str, Any]]:
+        """A row per position of lists, from the top: how often it was filled, what it earned."""
+        filled, slots = np.bincount(self._all["slot"]), self._judged["slot"]
+        return [
+            {"position": slot, "shown": int(filled[slot]), **_interval(self.values[slots == slot], self.ends)._asdict()}
+            for slot in np.flatnonzero(filled).tolist() if slot
+        ]  # fmt: skip
+
     def _steps(self) -> tuple[np.ndarray, Floats, Floats]:
         """The changes of each decision's value within its window, sorted by age."""
         found = [(came, k, step) for k, record in self._records.items() for came, step in _steps(record)]
@@ -349,7 +359,7 @@ class Earnings:
         at = self._n
         self._table[at] = (
             journal, row.time, row.seq, decision.window, decision.default, self._codes[arm], decision.p[decision.arm],
-            len(decision.p), min(chances), len(chances), float(decision.arm == 0), decision.p[0],
+            len(decision.p), min(chances), len(chances), float(decision.arm == 0), slot_of(row.id), decision.p[0],
             decision.rule == EARLIEST, decision.learn == ARRIVAL, not decision.deferred, False, False,
         )  # fmt: skip
         self._n += 1

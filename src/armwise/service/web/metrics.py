@@ -53,6 +53,8 @@ HELP = {
     "judged_decisions": "Decisions that are as old as the horizon, of the newest that are remembered.",
     "arm_reward_per_decision": "What decisions for an arm earned within the horizon; the arms beyond 50 as other.",
     "arm_judged_decisions": "Decisions for an arm that are as old as the horizon.",
+    "position_reward_per_decision": "What a position of lists, from 1 at the top, earned within the horizon.",
+    "position_judged_decisions": "Lists that filled a position and are as old as the horizon.",
 }
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -195,16 +197,14 @@ def _earned(seen: Mapping[str, dict[str, Any]]) -> list[str]:
     text.append("# TYPE armwise_judged_decisions gauge")
     judged = {app: each["cohort"]["n"] for app, each in seen.items()}
     text += [f'armwise_judged_decisions{{application="{_escape(app)}"}} {n}' for app, n in judged.items()]
-    text.append("# TYPE armwise_arm_reward_per_decision gauge")
-    for app, each in seen.items():
-        for arm in each["arms"]:
-            labels = f'application="{_escape(app)}",arm="{_escape(arm["arm"])}"'
-            text += _ends("arm_reward_per_decision", labels, arm, arm["value"])
-    text.append("# TYPE armwise_arm_judged_decisions gauge")
-    for app, each in seen.items():
-        for arm in each["arms"]:
-            labels = f'application="{_escape(app)}",arm="{_escape(arm["arm"])}"'
-            text.append(f"armwise_arm_judged_decisions{{{labels}}} {arm['n']}")
+    for kind in ("arm", "position"):
+        rows = [(f'application="{_escape(app)}",{kind}="{_escape(str(row[kind]))}"', row)
+                for app, each in seen.items() for row in each[f"{kind}s"]]  # fmt: skip
+        text.append(f"# TYPE armwise_{kind}_reward_per_decision gauge")
+        for labels, row in rows:
+            text += _ends(f"{kind}_reward_per_decision", labels, row, row["value"])
+        text.append(f"# TYPE armwise_{kind}_judged_decisions gauge")
+        text += [f"armwise_{kind}_judged_decisions{{{labels}}} {row['n']}" for labels, row in rows]
     text.append("# TYPE armwise_version_uplift gauge")
     for app, each in seen.items():
         for one in each["versions"][1:]:

@@ -94,6 +94,14 @@ def record(event: dict[str, Any]) -> Record | None:
     return Record(age, window, default, rule, status, event.get("learn") == "arrival", rewards)
 
 
+def columns(path: str) -> list[str]:
+    """The names of a Parquet file's columns."""
+    with needs("offline"):
+        import pyarrow.parquet as pq
+
+    return list(pq.read_schema(path).names)
+
+
 def parquet_batches(paths: Sequence[str], wanted: list[str]) -> Iterator[Any]:
     """The rows of Parquet files, as Arrow has them."""
     with needs("offline"):

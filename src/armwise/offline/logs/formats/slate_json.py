@@ -59,6 +59,26 @@ def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float
     return _arrays(rankings, features) | {"remarks": remarks}
 
 
+def holds_rankings_alone(path: Path) -> bool:
+    """Whether every decision of a file is a ranking; a table of other columns holds none.
+
+    >>> import os, tempfile
+    >>> path = Path(tempfile.mkdtemp(), "ccb.dsjson")
+    >>> _ = path.write_text('{"c": {"_multi": [{}], "_slots": [{}]}, "_outcomes": []}')
+    >>> holds_rankings_alone(path)
+    True
+    """
+    if path.suffix == ".parquet" and not service_log.is_log(service_log.columns(str(path))):
+        return False
+    found = False
+    for number, line in _lines(path):
+        if isinstance(line, dict) and ("_outcomes" in line or _slot_event(line, number) is not None):
+            found = True
+        elif not (isinstance(line, dict) and line.get("_skipLearn") is True):
+            return False
+    return found
+
+
 def _lines(path: Path) -> Iterator[tuple[int, Any]]:
     if path.suffix == ".parquet":
         rows = service_log.table_lines(functools.partial(service_log.parquet_batches, [str(path)]))
@@ -124,7 +144,7 @@ def _from_vw(line: Any) -> _Ranking | str:
         and outcomes is None
         and "_slots" not in context
         and _is_number(line.get("_label_cost"))
-    ):
+    ) or (isinstance(line, dict) and service_log.is_log(line)):
         return _SINGLE
     if not isinstance(context, dict) or not isinstance(context.get("_multi"), list) or not isinstance(outcomes, list):
         return "not a ranking: expected an object with 'c', its '_multi' and '_slots', and '_outcomes'"
@@ -175,7 +195,7 @@ def _slot_event(line: Any, number: int) -> dict[str, Any] | None:
     if not isinstance(line, dict):
         return None
     if service_log.is_log(line):
-        return service_log.as_event(line) | {"EventId": str(line.get("id", number))}
+        line = service_log.as_event(line) | {"EventId": str(line.get("id", number))}
     event = line.get("EventId")
     return line if isinstance(event, str) and _MARK in event and "_labelIndex" in line else None
 

@@ -51,6 +51,16 @@ def slot_id(event: str, k: int) -> str:
     return f"{event}{MARK}{k}"
 
 
+def slot_of(id: str) -> int:
+    """The position in its list of the decision with this id, from 1; 0: it is of no list.
+
+    >>> slot_of(slot_id("e1", 2)), slot_of("e1")
+    (3, 0)
+    """
+    _, mark, slot = id.partition(MARK)
+    return int(slot) + 1 if mark else 0
+
+
 def prepare_slots(
     engine: Any, app: str, asked: SlotsRequest, retry: Callable[[int], str] = lambda k: "", by: str = "", **options: Any
 ) -> list[Write]:

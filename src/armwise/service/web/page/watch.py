@@ -211,6 +211,7 @@ class Watch:
                 "recommended": delays.window, "learn": model.learns,
             },
             "arms": self._arms(judgement, time.thread_time() + WORK / 2),
+            "positions": judgement.positions(),
             "policies": policies,
             "waiting": len(self._to_judge), "skipped": self._skipped,
         }  # fmt: skip
