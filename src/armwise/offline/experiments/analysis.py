@@ -11,10 +11,19 @@ import numpy as np
 from armwise.core.agent import Floats, fraction
 from armwise.core.arguments import positive, short
 from armwise.core.seeds import stream
+from armwise.offline.experiments.early import EarlyLooks
 from armwise.offline.experiments.lifts import LiftSequence
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
 from armwise.offline.experiments.mismatch import CAUSES, MismatchTest
-from armwise.offline.experiments.verdict import Action, ArmResult, ExperimentVerdict
+from armwise.offline.experiments.verdict import (
+    Action,
+    ArmResult,
+    EarlyLook,
+    ExperimentVerdict,
+    show_ends,
+    show_signed,
+)
+from armwise.offline.logs.cohorts import duration
 
 PROVED = ("Howard, Ramdas, McAuliffe, Sekhon 2021, theorem 4 (empirical Bernstein, gamma-exponential mixture), on "
           "differences weighted by the chances that arms had when they were assigned")  # fmt: skip
@@ -52,6 +61,7 @@ class ExperimentAnalysis:
         self.start = start
         self.mismatch = MismatchTest(len(self.arms), shape=shape)
         self.lifts: dict[str, LiftSequence] = {}
+        self.early: dict[str, EarlyLooks] = {}  # of the metrics with a window
         self._least, self._most = np.full(len(self.arms), np.inf), np.zeros(len(self.arms))  # shares so far
         self.history: dict[str, list[tuple[int, list[tuple[float, float, float]]]]] = {}
         self._single = shape == ()
@@ -64,6 +74,11 @@ class ExperimentAnalysis:
                 variance=metric.variance, start=start, tolerance=slack, shape=shape,
             )  # fmt: skip
             self.history[metric.name] = []
+            if metric.window is not None:
+                self.early[metric.name] = EarlyLooks(
+                    metric, len(self.arms), alpha=self.risk / (2 * others * alike), planned=self.planned, start=start,
+                    shape=shape,
+                )  # fmt: skip
 
     # ------------------------------------------------------------------ data
 
@@ -137,10 +152,11 @@ class ExperimentAnalysis:
 
     # ------------------------------------------------------------------ verdict
 
-    def verdict(self, notes: Sequence[str] = ()) -> ExperimentVerdict:
-        """What the numbers say now."""
+    def verdict(self, notes: Sequence[str] = (), closes: float | None = None) -> ExperimentVerdict:
+        """What the numbers say now; ``closes`` are the seconds until the first window of the goal is over."""
         results = tuple(self._result(metric, a) for metric in self.metrics for a in range(len(self.arms)))
-        action, sentence, arm, more = self._say(results)
+        early = tuple(look for metric in self.metrics if (look := self._look(metric)) is not None)
+        action, sentence, arm, more = self._say(results, early, closes)
         units = {name: int(n) for name, n in zip(self.arms, self.mismatch.counts, strict=True)}
         rests = []
         if any(metric.limit is not None for metric in self.metrics):
@@ -151,20 +167,33 @@ class ExperimentAnalysis:
         if any(metric.guardrail for metric in self.metrics):
             found[-1] += ", arms and guardrails another"
         return ExperimentVerdict(action, sentence, arm, results, units, float(self.mismatch.p_value), tuple(found),
-                                 (*rests, MISMATCH), more)  # fmt: skip
+                                 (*rests, MISMATCH), more, early)  # fmt: skip
 
-    def _result(self, metric: Metric, a: int) -> ArmResult:
-        lifts = self.lifts[metric.name]
+    def _look(self, metric: Metric) -> EarlyLook | None:
+        """What units brought within an age, while the windows of more than half of them are open."""
+        exposed = float(self.mismatch.counts.sum())
+        if metric.name not in self.early or float(self.lifts[metric.name].n) >= 0.5 * exposed:
+            return None
+        looks = self.early[metric.name]
+        k = looks.reached(exposed)
+        if k is None:
+            return None
+        results = tuple(self._result(metric, a, looks.lifts[k]) for a in range(len(self.arms)))
+        return EarlyLook(metric.name, looks.ages[k], metric.window or 0.0, results)
+
+    def _result(self, metric: Metric, a: int, early: LiftSequence | None = None) -> ArmResult:
+        lifts = self.lifts[metric.name] if early is None else early
         low, high = lifts.arm_interval(a)
         n = int(lifts.units[a])
-        own: dict[str, Any] = {"best": float(self._chances(metric)[a])}
+        own: dict[str, Any] = {"best": float(self._chances(metric)[a])} if early is None else {}
         if a:
             ends = lifts.interval(a)
             relative = lifts.relative(a)
             above, below = int(lifts.above[a]), int(lifts.below[a])
             up = metric.direction == "up"
             own |= {
-                "lift": float(lifts.estimate(a)), "lift_low": float(ends[0]), "lift_high": float(ends[1]),
+                "lift": float(np.clip(lifts.estimate(a), *ends)),
+                "lift_low": float(ends[0]), "lift_high": float(ends[1]),
                 "relative": relative[0], "relative_low": relative[1], "relative_high": relative[2],
                 "better_after": above if up else below, "worse_after": below if up else above,
             }  # fmt: skip
@@ -186,7 +215,9 @@ class ExperimentAnalysis:
         best = drawn.argmax(axis=0) if metric.direction == "up" else drawn.argmin(axis=0)
         return np.bincount(best, minlength=K) / DRAWS
 
-    def _say(self, results: Sequence[ArmResult]) -> tuple[Action, str, str | None, int | None]:
+    def _say(
+        self, results: Sequence[ArmResult], early: Sequence[EarlyLook], closes: float | None
+    ) -> tuple[Action, str, str | None, int | None]:
         risk = f"risk at most {_percent(self.risk)}, however often you looked"
         loose = {metric.name for metric in self.metrics if metric.limit is None}
         about = f"risk about {_percent(self.risk)}, asymptotic from {self.start:,} units in each arm"
@@ -231,10 +262,27 @@ class ExperimentAnalysis:
         more = self._more(goals, sizes)
         if more is None:
             waiting = [r for r in goals if not r.units]
+            if waiting and closes is not None:
+                return "go on", f"go on: {self._open(waiting[0].metric, early, closes)}", None, None
             if waiting:
                 return "go on", "go on: no unit's outcome is known yet", None, None
             return "go on", "go on: the difference so far is too small to say for how long", None, None
         return "go on", f"go on: about {_rounded(more):,} more units at this rate", None, more
+
+    def _open(self, metric: str, early: Sequence[EarlyLook], closes: float) -> str:
+        """What can be said while no window is over."""
+        window = duration(self._metric(metric).window or 0.0)
+        said = f"no unit's window of {window} is over yet, the first one's in {duration(closes)}"
+        for look in early:
+            if look.metric == metric:
+                lifts = [
+                    f"{r.arm} {show_signed(r.lift)} {show_ends(r.lift_low, r.lift_high, show_signed)}"
+                    for r in look.results[1:]
+                    if math.isfinite(r.lift)
+                ]
+                said += f"; lift within {look.within} of the exposure: {', '.join(lifts[:3])}" if lifts else ""
+                said += f" and {len(lifts) - 3} more arms" if len(lifts) > 3 else ""
+        return said
 
     def _more(self, goals: Sequence[ArmResult], sizes: dict[str, float | None]) -> int | None:
         """Units until the first verdict, if lifts and spreads stay as they are now."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from armwise.core.tools.text_tables import html_table, text_table
+from armwise.offline.logs.cohorts import duration
 
 Action = Literal["stop", "go on", "check"]
+EARLY = ("numbers within an age are of all units as old, whatever they brought, and hold however often you look (the "
+         "ages share the risk); what comes later in the window may differ, so they are no reason to stop")  # fmt: skip
 BAYESIAN = "chance to be best: Bayesian, flat prior, not corrected for several metrics; no reason to stop"
 
 
@@ -38,6 +42,32 @@ class ArmResult:
 
 
 @dataclass(frozen=True)
+class EarlyLook:
+    """The results of one metric within an age of the units, of all that are as old, while windows are open.
+
+    >>> EarlyLook("buy", age=600.0, window=604800.0, results=()).within
+    '10 min'
+    """
+
+    metric: str
+    age: float  # seconds
+    window: float
+    results: tuple[ArmResult, ...]
+
+    @property
+    def within(self) -> str:
+        """The age in words."""
+        return duration(self.age)
+
+    @property
+    def title(self) -> str:
+        """What the numbers are."""
+        n = sum(r.units for r in self.results)
+        window = duration(self.window)
+        return f"{self.metric} within {self.within} of the exposure ({n:,} units as old; the window is {window})"
+
+
+@dataclass(frozen=True)
 class ExperimentVerdict:
     """The verdict: ``action``, the sentence, every arm's numbers, and what they rest on. It prints as a table.
 
@@ -57,6 +87,7 @@ class ExperimentVerdict:
     notes: tuple[str, ...]
     rests_on: tuple[str, ...]
     more_units: int | None = None
+    early: tuple[EarlyLook, ...] = ()  # metrics that few units have settled; no reason to stop
 
     def result(self, arm: str, metric: str) -> ArmResult:
         """The numbers of one arm and metric."""
@@ -81,21 +112,21 @@ class ExperimentVerdict:
 
     HEADINGS = ("arm", "metric", "units", "mean", "interval", "lift", "interval", "relative", "best")
 
-    def cells(self) -> list[list[str]]:
-        """The table's rows."""
+    def cells(self, results: Sequence[ArmResult] | None = None) -> list[list[str]]:
+        """The table's rows; of an early look where its results are given."""
         rows = []
-        for r in self.results:
+        for r in self.results if results is None else results:
             chance = "" if math.isnan(r.best) else f"{100 * r.best:.0f} %"
-            row = [r.arm, r.metric, f"{r.units:,}", _number(r.mean), _ends(r.low, r.high)]
+            row = [r.arm, r.metric, f"{r.units:,}", _number(r.mean), show_ends(r.low, r.high)]
             if math.isnan(r.lift):
                 row += ["", "", "", chance]
             else:
                 relative = (
                     ""
                     if math.isnan(r.relative)
-                    else f"{_percent(r.relative)} {_ends(r.relative_low, r.relative_high, _percent)}"
+                    else f"{_percent(r.relative)} {show_ends(r.relative_low, r.relative_high, _percent)}"
                 )
-                row += [_signed(r.lift), _ends(r.lift_low, r.lift_high, _signed), relative, chance]
+                row += [show_signed(r.lift), show_ends(r.lift_low, r.lift_high, show_signed), relative, chance]
             rows.append(row)
         return rows
 
@@ -103,21 +134,25 @@ class ExperimentVerdict:
     def remarks(self) -> list[str]:
         """Every caveat, and what the numbers rest on."""
         chance = [BAYESIAN] if any(not math.isnan(r.best) for r in self.results) else []
-        return [*self.notes, *chance, *(f"rests on: {each}" for each in self.rests_on)]
+        early = [EARLY] if self.early else []
+        return [*self.notes, *early, *chance, *(f"rests on: {each}" for each in self.rests_on)]
 
     def __str__(self) -> str:
         lines = [self.sentence, "", text_table(self.HEADINGS, self.cells()), ""]
+        for look in self.early:
+            lines += [f"{look.title}:", "", text_table(self.HEADINGS, self.cells(look.results)), ""]
         return "\n".join(lines + [f"- {remark}" for remark in self.remarks])
 
     def _repr_html_(self) -> str:
-        return html_table(self.HEADINGS, self.cells(), title=self.sentence, note="; ".join(self.remarks))
+        early = "".join(html_table(self.HEADINGS, self.cells(each.results), title=each.title) for each in self.early)
+        return html_table(self.HEADINGS, self.cells(), title=self.sentence, note="; ".join(self.remarks)) + early
 
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4g}"
 
 
-def _signed(value: float) -> str:
+def show_signed(value: float) -> str:
     return f"{value:+.3g}"
 
 
@@ -125,7 +160,7 @@ def _percent(value: float) -> str:
     return f"{100 * value:+.1f} %"
 
 
-def _ends(low: float, high: float, shown: Any = _number) -> str:
+def show_ends(low: float, high: float, shown: Any = _number) -> str:
     if not math.isfinite(low) and not math.isfinite(high):
         return "not yet"
     return f"[{shown(low) if math.isfinite(low) else '-inf'}, {shown(high) if math.isfinite(high) else 'inf'}]"

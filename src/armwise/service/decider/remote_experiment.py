@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import urllib.parse
 import uuid
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 
 from armwise.features.encoding.from_python import read_context
-from armwise.offline.experiments.verdict import ArmResult, ExperimentVerdict
+from armwise.offline.experiments.verdict import ArmResult, EarlyLook, ExperimentVerdict
 from armwise.service.decider.client import Client
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
 from armwise.service.experiments.hosted import BATCH
@@ -64,17 +65,9 @@ class RemoteExperiment:
     def verdict(self) -> ExperimentVerdict:
         """Return the current verdict."""
         told = self._ask("GET", "/verdict")["verdict"]
-        results = []
-        for each in told.pop("results"):
-            ends = {
-                name: float(name.endswith("high") or -1) * float("inf")
-                for name in each
-                if name.endswith(("low", "high"))
-            }
-            known: dict[str, Any] = {n: ends.get(n, float("nan")) if v is None else v for n, v in each.items()}
-            results.append(ArmResult(**known))
-        notes, rests = tuple(told.pop("notes")), tuple(told.pop("rests_on"))
-        return ExperimentVerdict(**told, results=tuple(results), notes=notes, rests_on=rests)
+        early = tuple(EarlyLook(**(each | {"results": _results(each["results"])})) for each in told.pop("early"))
+        results, notes, rests = _results(told.pop("results")), tuple(told.pop("notes")), tuple(told.pop("rests_on"))
+        return ExperimentVerdict(**told, results=results, notes=notes, rests_on=rests, early=early)
 
     def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
         """Give everybody one arm."""
@@ -108,3 +101,15 @@ class RemoteExperiment:
     def report(self) -> str:
         """The page."""
         return self._client.send("GET", f"{self._path}/report", None).decode()
+
+
+def _results(told: list[dict[str, Any]]) -> tuple[ArmResult, ...]:
+    """The numbers as they were sent: null is an infinite end of an interval, or a number that is not known."""
+    found = []
+    for each in told:
+        known: dict[str, Any] = {}
+        for name, value in each.items():
+            unknown = math.inf if name.endswith("high") else -math.inf if name.endswith("low") else math.nan
+            known[name] = unknown if value is None else value
+        found.append(ArmResult(**known))
+    return tuple(found)

@@ -58,6 +58,11 @@ def report_html(experiment: HostedExperiment) -> str:
          "" if math.isnan(mean := verdict.result(arm, goal).mean) else f"{mean:.4g}"]
         for arm in experiment.definition.arms
     ]  # fmt: skip
+    early = "".join(
+        f"<h3>{html.escape(look.title)}</h3>"
+        f'<div class="scroll">{html_table(verdict.HEADINGS, verdict.cells(look.results))}</div>'
+        for look in verdict.early
+    )
     log = [[stamp(line["time"]), line["what"], line.get("by", ""), line.get("why", "")] for line in data["log"]]
     pictures = "".join(_picture(experiment, metric) for metric in experiment.reader.analysis.history)
     mismatch = (
@@ -75,7 +80,7 @@ def report_html(experiment: HostedExperiment) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
         f'content="width=device-width, initial-scale=1"><title>{name}</title><style>{_STYLE}</style></head><body>'
         f'<h1>{name}</h1><p>{html.escape(state)}</p><p class="{tag}">{html.escape(verdict.sentence)}</p>'
-        f'<div class="scroll">{html_table(verdict.HEADINGS, verdict.cells())}</div>{pictures}'
+        f'<div class="scroll">{html_table(verdict.HEADINGS, verdict.cells())}</div>{early}{pictures}'
         f"<h2>Arms</h2>{html_table(('arm', 'units', f'settled for {goal}', goal), funnel)}{mismatch}"
         f"<h2>Log</h2>{html_table(('time', 'what', 'by', 'why'), log)}"
         f"<h2>Remarks</h2><ul>{remarks}</ul></body></html>\n"
