@@ -106,11 +106,11 @@ class Service:
                 self.retentions[engine].start()
         return list(self.retentions.values())
 
-    def experiment(self, engine: Engine, name: str) -> HostedExperiment:
+    def experiment(self, name: str) -> HostedExperiment:
         """An experiment with its memory of units; made when the first one asks."""
         with self._watching:
             if name not in self._experiments:
-                self._experiments[name] = HostedExperiment(engine, name)
+                self._experiments[name] = HostedExperiment(self.engine, name)
             return self._experiments[name]
 
     def watch(self, application: str) -> Watch:

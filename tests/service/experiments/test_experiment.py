@@ -207,7 +207,7 @@ def test_units_whose_assignment_was_dropped_do_not_stop_the_verdict(folder: str,
         clock.now += 5e5
         test._hosted.engine.expire()
         test._hosted.engine.snapshot()
-        assert Retention(test._hosted.engine, days=1.0).run() > 0
+        assert Retention(test._hosted.engine.each[0], days=1.0).run() > 0
     with aw.Experiment("shop", ["control", "blue"], metrics, storage=folder, clock=clock) as test:
         test.assign_many([f"n{i}" for i in range(5)])
         assert sum(test.verdict().units.values()) == 5

@@ -403,6 +403,10 @@ class Engine:
         """The engines with a journal: this one."""
         return (self,)
 
+    def keepers(self, id: str) -> Sequence[Engine]:
+        """The engines in whose journals a decision with this id may be: this one."""
+        return (self,)
+
     def prepare(
         self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
         excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",

@@ -82,6 +82,15 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         found: dict[str, Any] = msgspec.to_builtins(self)
         return {name: value for name, value in found.items() if name not in ("stopped", "log")}
 
+    def plain(self) -> dict[str, Any]:
+        """What the settings keep: as it is read back from the journal, lists for tuples.
+
+        >>> Definition.read(["a", "b"], "buy").plain()["arms"]
+        ['a', 'b']
+        """
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return found
+
     @property
     def control(self) -> str:
         """The first arm."""

@@ -16,6 +16,7 @@ from armwise.features.encoding.from_python import read_context
 from armwise.offline.experiments.metric import Metric, read_split
 from armwise.offline.experiments.verdict import ExperimentVerdict
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt, Reason
 from armwise.service.experiments.definition import (
@@ -39,6 +40,7 @@ from armwise.service.journal.events import (
     SUM,
     Change,
     Creation,
+    Decision,
     Reward,
     Settings,
     decided,
@@ -57,7 +59,7 @@ HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout
 _SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
 
 
-def create(engine: Engine, name: str, definition: Definition) -> HostedExperiment:
+def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExperiment:
     """Make the experiment, or find it as it was made: ValueError if it was made of other arms or metrics."""
     check_id("the experiment's name", name)
     if "/" in name:
@@ -78,7 +80,7 @@ def create(engine: Engine, name: str, definition: Definition) -> HostedExperimen
     for metric in definition.measured:
         app = definition.applications(name)[metric.name]
         goal = app == name
-        extra = {KEY: msgspec.to_builtins(definition)} if goal else {KEY: {"of": name}}
+        extra = {KEY: definition.plain()} if goal else {KEY: {"of": name}}
         made[app] = Creation(
             dict(DEFAULT_AGENT), {} if goal else dict(_SMALL),
             settings=msgspec.structs.replace(_settings(metric), extra=extra, by_request=True),
@@ -96,7 +98,7 @@ def _settings(metric: Metric) -> Settings:
     return Settings(window=metric.window, rule=MAX if metric.kind == "rate" else SUM, drift=OFF)
 
 
-def definitions(engine: Engine) -> dict[str, Definition]:
+def definitions(engine: ServedEngine) -> dict[str, Definition]:
     """The experiments of a journal, by name."""
     found = {}
     for app, model in engine.models.items():
@@ -116,7 +118,7 @@ class HostedExperiment:
     >>> engine.stop()
     """
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: ServedEngine, name: str) -> None:
         self.engine, self.name = engine, name
         self._read: tuple[Any, Definition] | None = None
         self._known: dict[str, tuple[str, float]] = {}
@@ -186,31 +188,34 @@ class HostedExperiment:
         arms = [msgspec.json.encode(arm) for arm in made.arms]
         left = dict(new)
         for _ in range(TRIES):
-            writes: list[Write] = []
-            firsts: dict[str, int] = {}
+            groups: dict[str, list[Write]] = {}  # by the database of their units
+            firsts: dict[str, tuple[str, int]] = {}
             for unit, (context, tokens) in left.items():
-                firsts[unit] = len(writes)
                 if made.exposure:
                     shares = split or self._asked(context, arms, ids[unit], tokens)
                     app = f"{self.name}/{ASSIGNED}"
-                    writes.append(self.engine.prepare(app, context, arms, id=ids[unit], tokens=tokens, split=shares))
+                    writes = [self.engine.prepare(app, context, arms, id=ids[unit], tokens=tokens, split=shares)]
                 else:
                     write = self.engine.prepare(self.name, context, arms, id=ids[unit], tokens=tokens, split=split)
-                    writes += [write, *self._of_metrics(made, write)]
-            try:
-                written: list[Written] = self.engine.writer.write(writes)
-            except Conflict:  # the unit came to another process, with another context
-                self._remember([ids[unit] for unit in left])
-                for unit in [unit for unit in left if ids[unit] in self._known]:
+                    writes = [write, *self._of_metrics(made, write)]
+                group = groups.setdefault(writes[0].home, [])
+                firsts[unit] = writes[0].home, len(group)
+                group += writes
+            written: dict[str, list[Written]] = {}
+            for home, group in groups.items():
+                try:
+                    written[home] = self.engine.writer.write(group)
+                except Conflict:  # a unit came to another process, with another context
+                    self._remember([ids[unit] for unit in left if firsts[unit][0] == home])
+            for unit, (home, place) in firsts.items():
+                if home in written:
+                    decision = decided(written[home][place].row)
+                    self._keep(ids[unit], played(decision), decision.p[decision.arm])
+                if ids[unit] in self._known:
                     answers[unit] = Assignment(self._known[ids[unit]][0], unit, "assigned", self._known[ids[unit]][1])
                     del left[unit]
-                continue
-            for unit, place in firsts.items():
-                decision = decided(written[place].row)
-                arm, p = played(decision), decision.p[decision.arm]
-                answers[unit] = Assignment(arm, unit, "assigned", p)
-                self._keep(ids[unit], arm, p)
-            return
+            if not left:
+                return
         raise Unavailable("other processes assign the same units: try again")
 
     def _asked(self, context: bytes, arms: Sequence[bytes], id: str, tokens: Any) -> tuple[float, ...]:
@@ -229,16 +234,27 @@ class HostedExperiment:
         """Look for units that the journal has, and that are not in memory."""
         made = self.definition
         app = f"{self.name}/{ASSIGNED}" if made.exposure else self.name
-        unknown = [(app, id) for id in dict.fromkeys(ids) if id not in self._known]
-        if not unknown:
-            return
-        with self.engine.reading as journal:
-            seqs = {status.id: status.seq for status in journal.statuses(unknown)}
-            rows = journal.rows(list(seqs.values()))
-            journal.connection.settle()
-        for id, seq in seqs.items():
-            decision = decided(rows[seq])
+        for id, decision in self._assigned(app, [id for id in dict.fromkeys(ids) if id not in self._known]).items():
             self._keep(id, played(decision), decision.p[decision.arm])
+
+    def _assigned(self, app: str, ids: Sequence[str]) -> dict[str, Decision]:
+        """The decisions of an application with these ids, from the journals that may have them."""
+        found: dict[str, Decision] = {}
+        for keeper, some in self._keepers(ids).items():
+            with keeper.reading as journal:
+                seqs = {status.id: status.seq for status in journal.statuses([(app, id) for id in some])}
+                rows = journal.rows(list(seqs.values()))
+                journal.connection.settle()
+            found.update({id: decided(rows[seq]) for id, seq in seqs.items()})
+        return found
+
+    def _keepers(self, ids: Sequence[str]) -> dict[Engine, list[str]]:
+        """Ids by the journals that may have them."""
+        found: dict[Engine, list[str]] = {}
+        for id in ids:
+            for keeper in self.engine.keepers(id):
+                found.setdefault(keeper, []).append(id)
+        return found
 
     def _keep(self, id: str, arm: str, p: float) -> None:
         with self._lock:
@@ -254,22 +270,17 @@ class HostedExperiment:
                 f"experiment {self.name!r} counts units when they are assigned: make it with exposure=True"
             )
         ids = [self.unit_id(_unit(unit)) for unit in units]
-        with self.engine.reading as journal:
-            app = f"{self.name}/{ASSIGNED}"
-            assigned = {status.id: status.seq for status in journal.statuses([(app, id) for id in ids])}
-            rows = journal.rows(list(assigned.values()))
-            journal.connection.settle()
-        writes: list[Write] = []
-        for id in dict.fromkeys(ids):
-            if id in assigned and not made.stopped:
-                decision = decided(rows[assigned[id]])
+        assigned = self._assigned(f"{self.name}/{ASSIGNED}", list(dict.fromkeys(ids)))
+        groups: dict[str, list[Write]] = {}
+        for id, decision in assigned.items():
+            if not made.stopped:
                 arms = [bytes(arm) for arm in decision.arms]
                 write = self.engine.prepare(self.name, bytes(decision.context), arms, id=id, split=decision.p)
                 event: Any = write.event
                 event.arm, write.seen = decision.arm, None  # as it was assigned
-                writes += [write, *self._of_metrics(made, write)]
-        if writes:
-            self.engine.writer.write(writes)
+                groups.setdefault(write.home, []).extend([write, *self._of_metrics(made, write)])
+        for group in groups.values():
+            self.engine.writer.write(group)
         return [id in assigned for id in ids]
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
@@ -277,41 +288,45 @@ class HostedExperiment:
         made = self.definition
         apps, goal = made.applications(self.name), made.goal.name
         read = []
-        for unit, value, metric, id in outcomes:
+        for unit, value, metric, key in outcomes:
             name = goal if metric is None else metric
             if name not in apps:
                 raise ValueError(f"metric must be one of {list(apps)}, got {short(metric)}")
             kind = next(each.kind for each in made.measured if each.name == name)
             if kind == "rate" and not (isinstance(value, (int, float)) and 0.0 <= value <= 1.0):
                 raise ValueError(f"value of {name!r}, a rate, must lie in [0, 1], got {short(value)}")
-            request = "" if id is None else f"outcome {check_id('the id of an outcome', str(id))}"
+            request = "" if key is None else f"outcome {check_id('the id of an outcome', str(key))}"
             read.append((_unit(unit), name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
-        with self.engine.reading as journal:
-            there = {(s.app, s.id) for s in journal.statuses([(write.app, write.id) for _, _, write in read])}
-            journal.connection.settle()
-        known = [write for _, _, write in read if (write.app, write.id) in there]
-        try:
-            written = iter(self.engine.writer.write(known) if known else [])
-        except Conflict as error:
-            raise ValueError(str(error)) from None
-        found = []
-        for unit, name, write in read:
-            status: Any = "not in the experiment"
-            if (write.app, write.id) in there:
-                each = next(written)
+        groups: dict[tuple[Engine, ...], list[Write]] = {}  # by the journals that may have the unit
+        there: set[tuple[str, str]] = set()
+        for _, _, write in read:
+            groups.setdefault(tuple(self.engine.keepers(write.id)), []).append(write)
+        for keepers, group in groups.items():
+            for keeper in keepers:
+                with keeper.reading as journal:
+                    there |= {(s.app, s.id) for s in journal.statuses([(write.app, write.id) for write in group])}
+                    journal.connection.settle()
+        statuses: dict[int, Any] = {}
+        for group in groups.values():
+            known = [write for write in group if (write.app, write.id) in there]
+            try:
+                written: list[Written] = self.engine.writer.write(known) if known else []
+            except Conflict as error:
+                raise ValueError(str(error)) from None
+            for write, each in zip(known, written, strict=True):
                 late = isinstance(event := each.row.event, Reward) and event.late
-                status = "repeated" if each.again or each.repeated else "late" if late else "taken"
-            found.append(OutcomeReceipt(unit, name, status))
-        return found
+                statuses[id(write)] = "repeated" if each.again or each.repeated else "late" if late else "taken"
+        missing: Any = "not in the experiment"
+        return [OutcomeReceipt(unit, name, statuses.get(id(write), missing)) for unit, name, write in read]
 
-    def erase(self, unit: str, retention: Retention | None = None) -> Erased:
+    def erase(self, unit: str, retentions: Sequence[Retention] = ()) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
         id, made = self.unit_id(_unit(unit)), self.definition
         apps = [*made.applications(self.name).values(), *([f"{self.name}/{ASSIGNED}"] if made.exposure else [])]
-        retention = retention or Retention(self.engine)
+        retentions = retentions or [Retention(engine) for engine in self.engine.each]
         with self._lock:
             self._known.pop(id, None)
-        found = merge([retention.erase(app, DECISION, id) for app in apps])
+        found = merge([retention.erase(app, DECISION, id) for retention in retentions for app in apps])
         with self._lock:
             self._known.pop(id, None)
         return found
@@ -339,14 +354,20 @@ class HostedExperiment:
         waiting = ", ".join(f"{n:,} for {metric}" for metric, n in reader.waiting.items() if n)
         if waiting:
             notes.append(f"units whose outcome is not settled yet: {waiting}")
-        return analysis.verdict(notes)
+        return analysis.verdict(notes, reader.closes)
 
     def _split(self, made: Definition) -> tuple[float, ...]:
         """The shares in force."""
         if made.mode == "split":
             return made.split
         reader, K = self.reader, len(made.arms)
-        lifts = reader.read().lifts[made.goal.name]
+        lost: tuple[type[Exception], ...] = (Unavailable, *self.engine.store.errors)
+        try:
+            lifts = reader.read().lifts[made.goal.name]
+        except lost:  # of several databases: the others go on with the shares of before, which are journaled
+            if not self._moving[1]:
+                raise
+            return self._moving[1]
         n = float(lifts.n)
         if not self._moving[1] or n > REFRESH * self._moving[0]:
             split = np.full(K, 1.0 / K)
@@ -363,7 +384,7 @@ class HostedExperiment:
         made = self.definition
         line = LogLine(self.engine.now(), what, by, why)
         made = msgspec.structs.replace(made, **changes, log=(*made.log, line))
-        extra = self.engine.model(self.name).settings.extra | {KEY: msgspec.to_builtins(made)}
+        extra = self.engine.model(self.name).settings.extra | {KEY: made.plain()}
         drift = ALERT if made.mode == "bandit" and not made.stopped else OFF
         self.engine.configure(self.name, Change(extra=extra, drift=drift))
         self._moving = 0.0, ()

@@ -575,6 +575,14 @@ class ShardedEngine:
         """What an application is made of."""
         return self.creations.get(app) or self.each[0].creation(app)
 
+    def keepers(self, id: str) -> Sequence[Engine]:
+        """The engines in whose journals a decision with this id may be, the one for a new decision first."""
+        return [self.engine(home) for home in self.members.homes(key_of(id))]
+
+    def pseudonym(self, value: str) -> str:
+        """A hash that stands for a value: the databases share the secret that keys it."""
+        return next(iter(self.engines.values())).pseudonym(value)
+
     def uniform(self, app: str, id: str) -> float:
         """The number that an event's arm is drawn with: the databases share their secret."""
         return next(iter(self.engines.values())).uniform(app, id)

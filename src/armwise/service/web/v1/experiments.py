@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
-from armwise.service.engine.engine import Engine
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import BATCH, HostedExperiment, create, definitions
 from armwise.service.experiments.report import report_data, report_html
@@ -143,18 +142,12 @@ class ExperimentVerdictShown(msgspec.Struct):
     verdict: dict[str, Any]
 
 
-def _engine(call: Call) -> Engine:
-    if not isinstance(call.engine, Engine):
-        raise Problem(501, "NotImplemented", "experiments need one database: this service has several")
-    return call.engine
-
-
 def _experiment(call: Call, role: str) -> HostedExperiment:
     """Return the experiment of the path if the key may use it."""
     name = call.params[0]
     if not call.key.may(role, name):
         raise Problem(403, "Forbidden", f"this key may not {role} for {name}")
-    found: HostedExperiment = call.service.experiment(_engine(call), name)
+    found: HostedExperiment = call.service.experiment(name)
     return found
 
 
@@ -186,23 +179,22 @@ async def put_experiment(call: Call) -> Response:
     name = call.params[0]
     if not call.key.may("admin", name):
         raise Problem(403, "Forbidden", f"this key may not make {name}")
-    sent, engine = _read(call.body, ExperimentRequest), _engine(call)
+    sent = _read(call.body, ExperimentRequest)
 
     def made() -> dict[str, Any]:
         told = {field: getattr(sent, field) for field in sent.__struct_fields__}
         definition = Definition.read(told.pop("arms"), told.pop("metrics"), **told)
-        return create(engine, name, definition).to_dict()
+        return create(call.engine, name, definition).to_dict()
 
     return reply(ExperimentShown(await _done(made)))
 
 
 async def list_experiments(call: Call) -> Response:
     """``GET /v1/experiments``: list the experiments that the key may read."""
-    engine = _engine(call)
 
     def shown() -> list[dict[str, Any]]:
-        names = [name for name in sorted(definitions(engine)) if call.key.may("read", name)]
-        return [call.service.experiment(engine, name).to_dict() for name in names]
+        names = [name for name in sorted(definitions(call.engine)) if call.key.may("read", name)]
+        return [call.service.experiment(name).to_dict() for name in names]
 
     return reply(ExperimentList(await in_thread(shown)))
 
@@ -275,8 +267,7 @@ async def report(call: Call) -> Response:
 async def erase_unit(call: Call) -> Response:
     """``POST /v1/experiments/{name}/erasures``: erase a unit's assignment and outcomes."""
     experiment, sent = _experiment(call, "admin"), _read(call.body, UnitErasure)
-    [retention] = call.service.retain()
-    return reply(await _done(experiment.erase, sent.unit, retention))
+    return reply(await _done(experiment.erase, sent.unit, call.service.retain()))
 
 
 _AT = "v1/experiments/{}"
