@@ -155,7 +155,7 @@ class Experiment:
         return self._hosted.outcome([(unit, value, metric, id)])[0]
 
     def outcome_many(self, outcomes: Iterable[Sequence[Any]]) -> list[OutcomeReceipt]:
-        """A batch of outcomes in one commit: (unit, value), and if wanted metric and id.
+        """A batch of outcomes, in few commits: (unit, value), and if wanted metric and id.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     _ = test.assign_many(["u1", "u2"])

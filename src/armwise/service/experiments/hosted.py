@@ -284,7 +284,13 @@ class HostedExperiment:
         return [id in assigned for id in ids]
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
-        """Outcomes of units: unit, value, metric (None: the goal), and an id by which it is counted once."""
+        """Take in outcomes, ``BATCH`` in a commit: unit, value, metric (None: the goal), and an id that counts once."""
+        found: list[OutcomeReceipt] = []
+        for start in range(0, len(outcomes), BATCH):
+            found += self._outcome(outcomes[start : start + BATCH])
+        return found
+
+    def _outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         made = self.definition
         apps, goal = made.applications(self.name), made.goal.name
         read = []
