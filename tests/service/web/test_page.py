@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
@@ -234,3 +235,40 @@ def test_the_page_never_says_yes_to_a_few_decisions(run: Callable[..., Any], pag
     assert "could not answer 4 of 4 decisions (this application has 2 arms, got 3)" in other
     assert "yes" not in live + random_ + first + other
     expect(page.locator("#state.ok")).to_have_count(1)  # the page lives
+
+
+def test_the_page_links_to_the_experiments(run: Callable[..., Any], page: Page, tmp_path: Path) -> None:
+    keys = [
+        Key(name="all", sha256=digest("all"), roles=["admin"]),
+        Key(name="eyes", sha256=digest("eyes"), roles=["read"]),
+    ]
+    for guarded in (False, True):
+        service = run(keys=keys if guarded else [])
+        sent = {"headers": {"Authorization": "Bearer all"}} if guarded else {}
+        for name in ("colour <b>", "hidden"):
+            body = {"arms": ["control", "blue"], "metrics": {"name": "buy", "window": 86400.0}}
+            path = f"/v1/experiments/{quote(name)}"
+            assert service.client.put(path, json=body, **sent).status_code == 200
+        units = {"units": [{"unit": f"u{i}"} for i in range(200)]}
+        path = f"/v1/experiments/{quote('colour <b>')}"
+        assert service.client.post(f"{path}/assignments", json=units, **sent).status_code == 200
+        assert service.client.patch(path, json={"ramp": 0.5, "by": "ann"}, **sent).status_code == 200
+        page.goto(service.url)
+        if guarded:
+            page.fill("#secret", "eyes")
+            page.click("#key button")
+        expect(page.locator("#tests tr")).to_have_count(2, timeout=30_000)
+        row = page.locator("#tests tr").first
+        assert row.locator("td").nth(0).inner_text() == "colour <b>" and "ramp 0.5 by ann" in row.inner_text()
+        page.locator("#experiments").screenshot(path=str(tmp_path / f"experiments-{guarded}.png"))
+        if not guarded:
+            row.locator("a").click()
+            expect(page.locator("h1")).to_have_text("colour <b>")
+            continue
+        with page.expect_popup() as opened:
+            row.locator("a").click()
+        report = opened.value
+        expect(report.locator("h1")).to_have_text("colour <b>", timeout=30_000)
+        wide = report.evaluate("getComputedStyle(document.body).maxWidth")
+        assert wide != "none", "the report's own style is refused by the policy of the page"
+        report.close()

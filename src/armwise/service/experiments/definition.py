@@ -92,6 +92,15 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return found
 
     @property
+    def state(self) -> str:
+        """``running``, ``learning`` as a bandit, or ``stopped``.
+
+        >>> Definition.read(["a", "b"], "buy").state
+        'running'
+        """
+        return "stopped" if self.stopped else "learning" if self.mode == "bandit" else "running"
+
+    @property
     def control(self) -> str:
         """The first arm."""
         return self.arms[0]

@@ -440,7 +440,7 @@ class HostedExperiment:
         """Settings and state, for JSON."""
         made = self.definition
         found: dict[str, Any] = {"name": self.name, "mode": made.mode, "log": []} | msgspec.to_builtins(made)
-        found["state"] = "stopped" if made.stopped else "learning" if made.mode == "bandit" else "running"
+        found["state"] = made.state
         return found
 
 

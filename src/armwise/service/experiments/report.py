@@ -24,6 +24,7 @@ th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align:
 th:first-child, td:first-child { text-align: left; } th { color: var(--soft); }
 .verdict { font-size: 1.25rem; } .check { color: #b3261e; font-weight: 600; } li { color: var(--soft); }
 img { max-width: 100%; background: #fff; border-radius: 6px; }"""
+STYLE_TAG = f"<style>{_STYLE}</style>".encode()
 
 
 def report_data(experiment: HostedExperiment) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The web page at ``/``: one file without external resources; it reads ``/v1/live``, server-sent events.
 
-It imports web, engine and model.
+It imports web, experiments, engine and model.
 Invariant: the page shows only data that the reader's key may read.
 """
 
@@ -16,13 +16,16 @@ from typing import Any
 
 import msgspec
 
+from armwise.service.experiments.hosted import definitions
+from armwise.service.experiments.report import STYLE_TAG
 from armwise.service.web.http import Call, Response, Route
+from armwise.service.web.keys import Key
 from armwise.service.web.offload import in_thread
 
 HTML = (files(__name__) / "index.html").read_bytes()
 
 
-def policy(page: bytes) -> bytes:
+def policy(*pages: bytes) -> bytes:
     """Return the content security policy: only the page's own script and style, by hash.
 
     >>> policy(b"<style>a</style><script>b</script>")[:20]
@@ -30,7 +33,7 @@ def policy(page: bytes) -> bytes:
     """
 
     def allowed(tag: str) -> str:
-        inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), page, re.S)
+        inside = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), b"".join(pages), re.S)
         return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in inside)
 
     sources = f"script-src {allowed('script')}; style-src {allowed('style')}; connect-src 'self'; base-uri 'none'"
@@ -38,7 +41,7 @@ def policy(page: bytes) -> bytes:
 
 
 _HEADERS = (
-    (b"content-security-policy", policy(HTML)),
+    (b"content-security-policy", policy(HTML, STYLE_TAG)),  # a report that the page fetched with its key is under it
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
@@ -53,15 +56,25 @@ async def live(call: Call) -> Response:
     """``GET /v1/live``: the state of an application, sent again whenever it changes."""
     names = [name for name in sorted(call.engine.models) if call.key.may("read", name)]
     await in_thread(call.service.watch, call.application)  # before the status is sent: errors are no 200
-    return Response(200, stream(call.service, call.application, names), b"text/event-stream")
+    return Response(200, stream(call.service, call.application, call.key, names), b"text/event-stream")
 
 
-async def stream(service: Any, application: str, names: list[str]) -> AsyncGenerator[bytes, None]:
+def experiments_of(service: Any, key: Key) -> list[dict[str, Any]]:
+    """The experiments that a key may read: state, arms, and the newest line of each log."""
+    return [
+        {"name": name, "state": made.state, "arms": made.arms, "newest": msgspec.to_builtins(made.log[-1])}
+        for name, made in sorted(definitions(service.engine).items())
+        if key.may("read", name)
+    ]
+
+
+async def stream(service: Any, application: str, key: Key, names: list[str]) -> AsyncGenerator[bytes, None]:
     """Yield server-sent events until the reader disconnects or the service stops."""
     before, quiet = b"", 0
     while service.ready and not service.ending:
         seen = await in_thread(lambda: service.watch(application).look())  # a reload makes a new watch
-        data = msgspec.json.encode(seen | {"applications": names})
+        tests = await in_thread(experiments_of, service, key)
+        data = msgspec.json.encode(seen | {"applications": names, "experiments": tests})
         if data != before:
             yield b"data: " + data + b"\n\n"
             before, quiet = data, 0
