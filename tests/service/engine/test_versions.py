@@ -308,3 +308,64 @@ def test_a_database_that_fails_while_a_version_is_trained_withholds_nothing(
     assert len(failed) == 2 and engine.broken == {}
     assert [one["name"] for one in versions(engine, "shop")][1:] == ["bold"]
     assert state(engine.learner.masters["shop"]) == state(replayed(engine)["shop"])
+
+
+COUNTS = Creation(agent={"class": "UCB1", "n_arms": 3}, arms=["pasta", "salad", "soup"])
+
+
+def seen(engine: Engine, name: str) -> tuple[int, int, int]:
+    """What a version has learnt, what it refused, and what it keeps for later."""
+    engine.wait_learnt()
+    model = engine.models["shop"]
+    model = model if model.name == name else model.versions[name].model
+    return model.lessons, model.refused, len(model.waiting)
+
+
+def test_a_version_that_cannot_revise_learns_a_click_when_its_window_closes(engines: Make, clock: Clock) -> None:
+    """Beside a leading version that corrects what it assumed it learnt clicks when they came, and their lack an hour
+    later: of an arm's hundred decisions with five clicks it knew five rewards of 1."""
+    engine = engines(window=3600.0)
+    add_version(engine, "shop", "counts", COUNTS, share=0.5)
+    for k in range(100):
+        clock.now += 10.0
+        ask(engine, f"e{k}")
+        if k % 20 == 7:
+            engine.reward("shop", f"e{k}", 1.0)
+    assert seen(engine, "counts") == (0, 0, 5)
+    final = engine.prepare_reward("shop", "e0", 0.0, final=True)  # nothing more will come: no reason to wait
+    engine.writer.write([final])
+    assert seen(engine, "counts") == (1, 0, 5)
+    sound(engine)
+    clock.now += 3600.0 - 500.0  # half of the windows are over
+    engine.expire()
+    ask(engine, "next")
+    lessons, refused, waiting = seen(engine, "counts")
+    assert 48 <= lessons <= 52 and refused == 0 and waiting == 2
+    sound(engine)
+    clock.now += 3600.0
+    engine.expire()
+    ask(engine, "last")
+    assert seen(engine, "counts") == (100, 0, 0)
+    agent = engine.models["shop"].versions["counts"].model.agent
+    assert sum(agent._totals) == pytest.approx(5.0)
+    sound(engine)
+
+
+def test_what_a_version_keeps_for_later_survives_its_promotion(engines: Make, clock: Clock) -> None:
+    """An outcome of a decision that another version corrected was refused by the version that leads now."""
+    engine = engines(window=3600.0)
+    add_version(engine, "shop", "counts", COUNTS, share=0.5)
+    for k in range(20):
+        ask(engine, f"e{k}")
+    engine.reward("shop", "e1", 1.0)
+    promote(engine, "shop", "counts")
+    engine.reward("shop", "e2", 1.0)
+    assert seen(engine, "counts") == (0, 0, 2)
+    engine.stop()
+    again = engines()  # what is kept is in the snapshot
+    assert len(again.models["shop"].waiting) == 2
+    clock.now += 3601.0
+    again.expire()
+    ask(again, "next")
+    assert seen(again, "counts") == (20, 0, 0)
+    sound(again)

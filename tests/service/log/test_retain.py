@@ -12,8 +12,9 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.roster import add_version
 from armwise.service.errors import Unknown
-from armwise.service.journal.events import Creation
+from armwise.service.journal.events import Change, Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log import retain
@@ -124,6 +125,52 @@ def test_both_ways_of_compaction_follow_each_other(engines: Make, clock: Any, tm
         journal.connection.close()
         engine = engines()
         assert settled(engine) == before
+
+
+@pytest.mark.parametrize("how", ["beside the traffic", "while it is stopped", "one subject", "the whole log"])
+def test_what_is_still_to_be_learnt_stays_or_is_learnt_before(
+    engines: Make, clock: Any, tmp_path: Path, how: str
+) -> None:
+    """A version that cannot revise learns clicks when their windows close: until then a replay needs the decision."""
+    engine, path = engines(window=5 * DAY), tmp_path / "journal.db"
+    counts = Creation(agent={"class": "UCB1", "n_arms": 3}, arms=["pasta", "salad", "soup"])
+    add_version(engine, "shop", "counts", counts)
+    rewarded(engine, ["a", "b"], user="u7")
+    ask(engine, "c", {"user": "u7"})
+    clock.now += 2 * DAY
+    rewarded(engine, ["d"], user="u8")
+    if how == "beside the traffic":
+        Retention(engine, days=1.0).run()
+        assert there(engine, "a")
+    elif how == "one subject":
+        Retention(engine).erase("shop", "user", "u7")
+        assert not there(engine, "a")
+    elif how == "the whole log":
+        engine.configure("shop", Change(forgotten=engine.learner.published))
+        Retention(engine).run()
+        assert not there(engine, "a")
+    engine.wait_learnt()
+    engine.stop()
+    journal = Journal(SQLite(path).connect())
+    if how == "while it is stopped":
+        compact(journal, round((clock.now - DAY) * 1000))
+    assert verify(journal).problems == []
+    journal.connection.close()
+    engine = engines(window=5 * DAY)
+    model = engine.models["shop"].versions["counts"].model
+    assert model.waits_for() if how in ("beside the traffic", "while it is stopped") else model.lessons >= 2
+    clock.now += 6 * DAY
+    engine.expire()
+    rewarded(engine, ["e"])
+    engine.wait_learnt()
+    model = engine.models["shop"].versions["counts"].model
+    assert (model.lessons, model.refused) == (4, 0)
+    before = settled(engine)
+    engine.stop()
+    checked(path)
+    for old in tmp_path.glob("*.snapshots*"):
+        old.unlink()
+    assert settled(engines(window=5 * DAY)) == before
 
 
 def test_a_model_in_training_keeps_what_it_is_trained_on(engines: Make, clock: Any) -> None:

@@ -67,11 +67,15 @@ def compact(journal: Journal, before: int) -> int:
                 erased.add((row.app, row.id))
         elif row.is_a(*SEQUELS):
             later.add((row.app, row.id))
+    waiting = {seq for model in models.values() for seq in model.waits_for()}  # to be learnt, though settled
     limit = {app: max(aged, deleted.get(app, 0)) for app in models}
     keep = {
         key: status
         for key, status in statuses.items()
-        if not status.closed or key in later or (status.seq > limit[status.app] and key not in erased)
+        if not status.closed
+        or key in later
+        or status.seq in waiting
+        or (status.seq > limit[status.app] and key not in erased)
     }
     begun = {(s.app, s.id) for s in old.open}
     apart = {key: status for key, status in keep.items() if not status.closed or key in begun}  # not all their events

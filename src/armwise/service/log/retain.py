@@ -226,12 +226,17 @@ class Retention:
         self._close(journal, turn.search)
         for _ in range(tries):
             try:
+                waiting = self._waiting()
                 self._engine.snapshot()
                 self._advance(journal)
-                return self._drop(journal, turn)
+                return self._drop(journal, turn, waiting | self._waiting())
             except _Later:
                 log.info("a model was made anew: nothing is dropped before it is stored")
         return 0
+
+    def _waiting(self) -> set[int]:
+        """Decisions whose outcomes are still to be learnt, though they are settled."""
+        return {seq for model in self._engine.models.values() for seq in model.waits_for()}
 
     def _close(self, journal: Journal, found: Search) -> None:
         """Close the windows of decisions to be erased, so that no reward can reach them."""
@@ -316,12 +321,12 @@ class Retention:
         if writing.connection.execute(made, (seq,)):
             raise _Later
 
-    def _drop(self, journal: Journal, turn: _Turn) -> int:
+    def _drop(self, journal: Journal, turn: _Turn, waiting: set[int]) -> int:
         end, went, start = journal.base().seq, 0, 0
         later: set[Key] = set()  # decisions with events after the end
         looked, left = end, False
         while start >= 0 and not self._ending.is_set():
-            found, alone, start = self._find(journal, turn, start, end)
+            found, alone, start = self._find(journal, turn, start, end, waiting)
             for chunk in _batches(found, alone):
                 if self._ending.is_set():
                     return went
@@ -349,7 +354,9 @@ class Retention:
                 self._write(functools.partial(_note_done, seq=numbers[-1]))
         return went
 
-    def _find(self, journal: Journal, turn: _Turn, start: int, end: int) -> tuple[dict[Key, list[int]], list[int], int]:
+    def _find(
+        self, journal: Journal, turn: _Turn, start: int, end: int, waiting: set[int]
+    ) -> tuple[dict[Key, list[int]], list[int], int]:
         """Decisions that are to go, with the numbers of their events; other events; where to go on (-1: all seen)."""
         found: dict[Key, list[int]] = {}
         alone: list[int] = []
@@ -357,7 +364,7 @@ class Retention:
         for rows in _pages(journal, start, end):
             for seq, at, app, kind, id in rows:
                 goes = at < turn.before or seq <= turn.deleted.get(app, 0) or seq in turn.erased
-                if KINDS.get(kind) is Decision and goes:
+                if KINDS.get(kind) is Decision and goes and seq not in waiting:
                     if len(found) < MOST:
                         found[app, id] = [seq]
                     elif again < 0:

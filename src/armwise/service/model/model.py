@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from armwise.service.journal.events import (
     Activation,
     Change,
     Decision,
+    Expiry,
     Lessons,
     Reward,
     Row,
@@ -72,18 +74,21 @@ class JournaledDecision(NamedTuple):
 
 
 class DecisionOutcome(NamedTuple):
-    """What became of a decision; ``at_hand`` is what the agent saw when it was made, where that was kept."""
+    """What became of a decision; ``at_hand`` is what the agent saw when it was made, where that was kept.
+
+    ``deadline`` is when its window closes (None: no version of the model waits for that)."""
 
     sequel: Sequel
     decision: Decision
     at_hand: EncodedRequest | None = None
+    deadline: int | None = None
 
 
 class Model(saving.Saved):
     """An agent that reads JSON, and learns a journal."""
 
     _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous", "roster",
-               "versions", "drift", "reward_ends")  # fmt: skip
+               "versions", "drift", "reward_ends", "waiting")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -108,6 +113,8 @@ class Model(saving.Saved):
         self.previous = ""  # the version that led before this one
         self.roster = 0  # the event that last changed the versions
         self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
+        # Outcomes to learn when their windows close, a heap: the deadline, the decision's event and the reward.
+        self.waiting: list[tuple[int, int, float]] = []
         self.underway: InFlight | None = None  # where several decide at once: what copies of this model share
 
     # ------------------------------------------------------------------ decide: nothing changes what was learnt
@@ -250,7 +257,7 @@ class Model(saving.Saved):
 
     def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
         """Learn the default reward of a decision, provisionally, until its outcome is known."""
-        if decision.learn == PROVISIONAL and (shown or not decision.deferred):
+        if decision.learn == PROVISIONAL and (shown or not decision.deferred) and can_revise(self.agent):
             with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
                 self.learn_reward(decision, decision.default, at_hand)
 
@@ -261,11 +268,24 @@ class Model(saving.Saved):
         for outcome in outcomes:
             self._apply_outcome(*outcome)
 
-    def _apply_outcome(self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None) -> None:
+    def _apply_outcome(
+        self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None, deadline: int | None
+    ) -> None:
         if self.began_within(sequel.decision, decision):
             return
-        assumed = decision.learn == PROVISIONAL and sequel.decision > self.assumed
+        provisional = decision.learn == PROVISIONAL
+        revises = provisional and can_revise(self.agent)
+        assumed = revises and sequel.decision > self.assumed
         lesson = sequel.lesson
+        if (
+            lesson is not None
+            and deadline is not None
+            and provisional
+            and not revises
+            and self._waits_for_window(sequel)
+        ):
+            heapq.heappush(self.waiting, (deadline, sequel.decision, lesson))
+            return
         drifted = lesson is not None and self.drift.surprised(
             sequel.decision, self.to_agent_range(lesson, decision.rule), self.reward_ends
         )
@@ -276,6 +296,30 @@ class Model(saving.Saved):
             self.correct_default(decision, lesson, at_hand, sequel.decision)
         else:
             self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
+        if drifted:
+            self.forget()
+
+    def _waits_for_window(self, sequel: Sequel) -> bool:
+        """Whether an outcome that another version corrects is learnt when the window closes, as the lack of others is:
+        a cost cannot wait, and after a final reward nothing is open."""
+        return not (self.agent.n_costs or isinstance(sequel, Expiry) or (isinstance(sequel, Reward) and sequel.final))
+
+    def take_waiting(self, now: float, most: int) -> list[tuple[int, int, float]]:
+        """Remove and return the outcomes whose windows closed before ``now``, in the order of their deadlines."""
+        found = []
+        while self.waiting and self.waiting[0][0] < now and len(found) < most:
+            found.append(heapq.heappop(self.waiting))
+        return found
+
+    def waits_for(self) -> set[int]:
+        """Decisions with outcomes that some version learns when their windows close: a replay must find them."""
+        every = [self, *(challenger.model for challenger in self.versions.values())]
+        return {seq for model in every for _, seq, _ in model.waiting}
+
+    def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
+        """Learn an outcome that waited for its window."""
+        drifted = self.drift.surprised(seq, self.to_agent_range(lesson, decision.rule), self.reward_ends)
+        self.learn(decision, lesson)
         if drifted:
             self.forget()
 
@@ -446,7 +490,9 @@ class Model(saving.Saved):
 
     def _restore(self, state: dict[str, Any]) -> None:
         state = {"assumed": state["since"]} | state  # older snapshots do not have it
-        super()._restore(state | {"settings": msgspec.convert(state["settings"], Settings)})
+        settings = msgspec.convert(state["settings"], Settings)
+        waiting = [tuple(each) for each in state.get("waiting", ())]  # older snapshots do not have it
+        super()._restore(state | {"settings": settings, "waiting": waiting})
         self._share_scaler()
 
     def _share_scaler(self) -> None:
@@ -464,6 +510,7 @@ class Model(saving.Saved):
         twin.lessons, twin.refused = self.lessons, self.refused
         twin.drift, twin.reward_ends = self.drift.copy(), list(self.reward_ends)
         twin.name, twin.previous, twin.roster = self.name, self.previous, self.roster
+        twin.waiting = list(self.waiting)
         if self.versions:
             twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}
             twin._share_scaler()

@@ -20,11 +20,10 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.core.agent import Floats, make_choice
-from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import PackedTokens
 from armwise.native.choice import draw
-from armwise.service.journal.events import CLOSE, PROVISIONAL, Decision, Lessons, Row, Sequel, Share, Version
+from armwise.service.journal.events import Decision, Lessons, Row, Sequel, Share, Version
 from armwise.service.model.drawing.encoded import Drawn
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
@@ -89,8 +88,8 @@ class Challenger(saving.Saved):
         twin.share, twin.broken = self.share, self.broken
         return twin
 
-    def follow(self, row: Row, decision: Decision | None, leader: str) -> None:
-        """Fold in an event after the leading version; ``decision`` is the one that it is about.
+    def follow(self, row: Row, decision: Decision | None, leader: str, deadline: int | None = None) -> None:
+        """Fold in an event after the leading version; ``decision`` is the one that it is about, with its deadline.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
@@ -102,13 +101,13 @@ class Challenger(saving.Saved):
         if self.broken:
             return
         try:
-            self._follow(row, decision, leader)
+            self._follow(row, decision, leader, deadline)
             self.model.version = row.seq
         except Exception:  # the same on every replay; the others never notice
             log.exception("the version %s of %s is broken by event %s", self.model.name, row.app, row.seq)
             self.broken, self.share = row.seq, 0.0
 
-    def _follow(self, row: Row, decision: Decision | None, leader: str) -> None:
+    def _follow(self, row: Row, decision: Decision | None, leader: str, deadline: int | None) -> None:
         match row.event:
             case Decision() as made:
                 seen = self._own(made)
@@ -120,9 +119,7 @@ class Challenger(saving.Saved):
                 self.model.warm_start(lessons)
                 self.model.scaler = shared
             case event if isinstance(event, Sequel) and decision is not None:
-                if self.model.began_within(event.decision, decision):
-                    return
-                self.model.apply_outcomes([DecisionOutcome(event, self._own(decision))])
+                self.model.apply_outcomes([DecisionOutcome(event, self._own(decision), deadline=deadline)])
 
     def count_foreign_decision(self, seq: int, decision: Decision) -> None:
         """Count a decision of another process while it is in flight.
@@ -137,13 +134,23 @@ class Challenger(saving.Saved):
             with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
                 underway.meet(seq, *self.model.sight.recall_choice(self._own(decision), None, name))
 
+    def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
+        """Learn an outcome that waited for its window.
+
+        >>> from armwise.service.journal.events import Creation
+        >>> from armwise.service.model.build import build_model
+        >>> one = Challenger(build_model(Creation(agent={"class": "UCB1", "n_arms": 1}, arms=["a"])))
+        >>> one.learn_waiting(7, Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
+        >>> one.model.lessons
+        1
+        """
+        self.model.learn_waiting(seq, self._own(decision), lesson)
+
     def _own(self, decision: Decision) -> Decision:
-        """A decision as this version learns it: without another's note, provisional only if it can revise."""
-        note = decision.note if decision.drawn_by == self.model.name else None
-        waits = decision.learn == PROVISIONAL and not can_revise(self.model.agent)
-        if note is decision.note and not waits:
+        """A decision as this version learns it: without another's note."""
+        if decision.note is None or decision.drawn_by == self.model.name:
             return decision
-        return msgspec.structs.replace(decision, note=note, learn=CLOSE if waits else decision.learn)
+        return msgspec.structs.replace(decision, note=None)
 
 
 def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model:

@@ -6,8 +6,11 @@ import contextlib
 import functools
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from armwise.core import saving
 from armwise.service.journal.bases import base_of
@@ -15,6 +18,7 @@ from armwise.service.journal.events import (
     Change,
     Creation,
     Decision,
+    Erasure,
     Import,
     Lessons,
     Reward,
@@ -28,13 +32,13 @@ from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
-from armwise.service.model.versions import fold_version, inherit
+from armwise.service.model.versions import Challenger, fold_version, inherit
 
 log = logging.getLogger("armwise.service")
 
-Recent = tuple[
-    Decision, EncodedRequest | None
-]  # a decision, and what was seen of the arm that was drawn, where that was kept
+# A decision, what was seen of the arm that was drawn, where that was kept, and when its window closes.
+Recent = tuple[Decision, EncodedRequest | None, int]
+AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 MOST_BYTES = 8192  # of a row that is kept for a reward
 
 
@@ -66,17 +70,20 @@ def fold(
             except ValueError:  # it is found again, and named, when its turn comes
                 continue
             if isinstance(made, Decision):
-                recent[row.seq] = made, _row_of(writes[row.seq].seen) if row.seq in writes else None
+                kept = _row_of(writes[row.seq].seen) if row.seq in writes else None
+                recent[row.seq] = made, kept, row.time + made.window
     sequels = [row for row in rows if not row.is_a(Decision)]  # of which a decision is none
     lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
     missing = [decision for decision in lessons.values() if decision not in recent]
     for seq, row in (journal.rows(missing) if missing else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
-                recent[seq] = made, None
+                recent[seq] = made, None, row.time + made.window
     at = 0
     while at < len(rows):
         row = rows[at]
+        if row.app in models:
+            _learn_waiting(models[row.app], journal, recent, row.time)
         if run := _decisions_from(models, rows, at, recent):
             at += len(run)
             try:
@@ -105,6 +112,7 @@ def fold(
                     settings = models[row.app].settings  # they are the application's, not the model's
                     former, models[row.app] = models[row.app], saving.loads(imported.data)
                     models[row.app].settings, models[row.app].assumed = settings, row.seq
+                    models[row.app].waiting = []  # of another journal
                     inherit(models[row.app], former)
                 case Lessons() as lessons_of_others:
                     models[row.app].warm_start(lessons_of_others)
@@ -112,17 +120,22 @@ def fold(
                     make = functools.partial(_made, journal=journal, row=row, before=models[row.app])
                     models[row.app] = fold_version(models[row.app], row, make)
                 case Change() as change:
+                    if change.forgotten is not msgspec.UNSET:
+                        _learn_waiting(models[row.app], journal, recent, math.inf)
                     models[row.app].configure(change)
+                case Erasure():  # decisions may go: what they still have to teach is learnt before
+                    _learn_waiting(models[row.app], journal, recent, math.inf)
                 case event if isinstance(event, Sequel) and row.seq in lessons:
-                    model, (taught, kept) = models[row.app], recent[lessons[row.seq]]
+                    model, (taught, kept, deadline) = models[row.app], recent[lessons[row.seq]]
                     anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
-                    model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept)])
+                    model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
             leader = models[row.app]
             leader.version = row.seq
             if anew:
                 leader.since, leader.name = row.seq, f"v{row.seq}"
+            about, _, until = recent[lessons[row.seq]] if row.seq in lessons else (None, None, None)
             for challenger in leader.versions.values():
-                challenger.follow(row, recent[lessons[row.seq]][0] if row.seq in lessons else None, leader.name)
+                challenger.follow(row, about, leader.name, until)
         except unreadable:
             raise
         except Exception as error:
@@ -140,7 +153,7 @@ def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, rece
     if (model := models.get(app)) is None:
         return []
     found: list[Row] = []
-    for row in itertools.islice(rows, at, at + 1 if model.versions else None):
+    for row in itertools.islice(rows, at, at + 1 if model.versions or model.waiting else None):
         if not row.is_a(Decision) or row.app != app or row.seq not in recent:
             break
         found.append(row)
@@ -157,10 +170,24 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
         made.append(JournaledDecision(row, decision, at_hand))
     for each, seen in zip(made, model.register_decisions(made)):
         if seen is not None:
-            recent[each.row.seq] = each.decision, _row_of(seen)
+            recent[each.row.seq] = each.decision, _row_of(seen), each.row.time + each.decision.window
     model.version = run[-1].seq
     for challenger in model.versions.values():
         challenger.follow(run[-1], None, model.name)
+
+
+def _learn_waiting(leader: Model, journal: Journal, recent: dict[int, Recent], now: float) -> None:
+    """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
+    for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
+        model = one.model if isinstance(one, Challenger) else one
+        while due := model.take_waiting(now, AT_ONCE):
+            missing = [seq for _, seq, _ in due if seq not in recent]
+            read = journal.rows(missing) if missing else {}
+            for _, seq, lesson in due:
+                with contextlib.suppress(ValueError):  # a decision that is damaged
+                    made = recent[seq][0] if seq in recent else read[seq].event
+                    assert isinstance(made, Decision)
+                    one.learn_waiting(seq, made, lesson)
 
 
 def _row_of(seen: EncodedRequest | None) -> EncodedRequest | None:
