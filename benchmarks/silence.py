@@ -13,7 +13,9 @@ judged decisions (of another policy: of the arms that it would have played). The
 from the functions behind them, on the events of a ``Decider`` in memory.
 
 ``whole`` asks the same of a ``Decider`` in a folder, from end to end: what the page is sent, the text of ``/metrics``,
-versions of the model, ``log()``, and ``armwise journal export`` with ``armwise evaluate``.
+versions of the model, ``log()``, and ``armwise journal export`` with ``armwise evaluate``. So that a thousand runs take
+half an hour, visitors come three at a time: every minute in the first hour, every half hour afterwards.
+``--record FILE`` keeps a line per run, and goes on where an earlier call stopped.
 
 ``weeks`` runs two weeks of a shop whose arms change every day, and evaluates the export with no option at all.
 """
@@ -23,13 +25,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
 import math
 import random
 import re
 import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -208,19 +210,19 @@ class Folder:
         self._waiting, self._expected, self._played = list[tuple[float, str]](), list[float](), list[float]()
 
     def trade(self, until: float, every: float) -> None:
-        """Decide and report clicks until so many seconds have passed."""
+        """Decide and report clicks until so many seconds have passed; three visitors come at a time."""
         clock, rates = self.clock, list(RATES.values())
-        while clock.now + every <= self.begun + until + 1e-6:
-            clock.now += every
+        while clock.now + 3.0 * every <= self.begun + until + 1e-6:
+            clock.now += 3.0 * every
             due = [(id, 1.0) for when, id in self._waiting if when <= clock.now]
             if due:
                 self._waiting = [each for each in self._waiting if each[0] > clock.now]
                 self.decider.reward_many(due)
-            made = self.decider.decide({}, arms=list(RATES))
-            self._expected.append(sum(made.probabilities[name] * rate for name, rate in zip(RATES, rates)))
-            self._played.append(RATES[made.arm])
-            if self._rng.random() < RATES[made.arm]:
-                self._waiting.append((clock.now + self._rng.expovariate(1.0 / DELAY), made.id))
+            for made in self.decider.decide_many([{"context": {}, "arms": list(RATES)}] * 3):
+                self._expected.append(sum(made.probabilities[name] * rate for name, rate in zip(RATES, rates)))
+                self._played.append(RATES[made.arm])
+                if self._rng.random() < RATES[made.arm]:
+                    self._waiting.append((clock.now + self._rng.expovariate(1.0 / DELAY), made.id))
 
     def judged(self) -> Iterator[tuple[str, bool, float]]:
         """(judge, whether its interval holds the truth, the interval's width)."""
@@ -259,27 +261,47 @@ class Folder:
         yield "export + evaluate", answer["low"] <= truth <= answer["high"], answer["high"] - answer["low"]
 
 
-def judges(
-    runs: int, days: float, every: float, first: int, denser: float, make: Callable[[int], Shop | Folder]
-) -> None:
-    """Print how often each judge was right at each time, of the runs in which it answered; ``denser`` is the pace of
-    the first hour."""
-    right, widths = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    answered = Counter[tuple[str, str]]()
+Answers = list[tuple[str, str, bool, float]]  # (judge, time, whether its interval held the truth, its width)
+
+
+def judged_at(shop: Shop | Folder, days: float, every: float, denser: float) -> Answers:
+    """What every judge answered at each time; ``denser`` is the pace of the first hour."""
+    answers: Answers = []
+    for name, moment in TIMES.items():
+        if moment <= days * DAY:
+            shop.trade(moment, denser if moment <= HOUR else every)
+            answers += [(judge, name, held, width) for judge, held, width in shop.judged()]
+    shop.decider.close()
+    return answers
+
+
+def tabulate(runs: list[Answers]) -> None:
+    """Print how often each judge was right at each time, of the runs in which it answered."""
+    found: dict[tuple[str, str], list[tuple[bool, float]]] = {}
+    for judge, name, held, width in itertools.chain.from_iterable(runs):
+        found.setdefault((judge, name), []).append((held, width))
+    for (judge, name), each in found.items():
+        right, wide = (sum(column) / len(each) for column in zip(*each))
+        print(f"{judge:34} {name:7} covers {right:.3f} of {len(each)}, mean width {wide:.3f}")
+
+
+def judges(runs: int, days: float, every: float, first: int) -> None:
+    """Judge a shop in memory."""
+    tabulate([judged_at(Shop(seed), days, every, every) for seed in range(first, first + runs)])
+
+
+def whole(runs: int, days: float, first: int, record: str) -> None:
+    """Judge a shop in a folder; what ``record`` has is not run again."""
+    path = Path(record) if record else None
+    done = {int(seed): answers for seed, answers in map(json.loads, path.open())} if path and path.exists() else {}
     for seed in range(first, first + runs):
-        shop = make(seed)
-        for name, moment in TIMES.items():
-            if moment <= days * DAY:
-                shop.trade(moment, denser if moment <= HOUR else every)
-                for judge, held, width in shop.judged():
-                    answered[judge, name] += 1
-                    right[judge, name] += held
-                    widths[judge, name] += width  # type: ignore[assignment]
-        shop.decider.close()
-    for (judge, name), n in answered.items():
-        print(
-            f"{judge:34} {name:7} covers {right[judge, name] / n:.3f} of {n}, mean width {widths[judge, name] / n:.3f}"
-        )
+        if seed not in done:
+            with tempfile.TemporaryDirectory() as folder:
+                done[seed] = judged_at(Folder(seed, Path(folder)), days, 600.0, 20.0)
+            if path:
+                with path.open("a") as lines:
+                    lines.write(json.dumps([seed, done[seed]]) + "\n")
+    tabulate(list(done.values()))
 
 
 def weeks(seeds: int, every: float) -> None:
@@ -326,19 +348,18 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one agent")
     parser.add_argument("--days", type=float, default=3.0)
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two decisions of a shop")
+    parser.add_argument("--record", default="", help="a file of whole runs, of which none is run twice")
     args = parser.parse_args()
     if args.task == "agents":
         agents(args.seeds, args.decisions, args.only)
     elif args.task == "told":
         told(args.seeds, args.decisions, args.only)
     elif args.task == "judges":
-        judges(args.seeds, args.days, args.every, args.first, args.every, Shop)
+        judges(args.seeds, args.days, args.every, args.first)
     elif args.task == "weeks":
         weeks(args.seeds, args.every)
     else:
-        with tempfile.TemporaryDirectory() as folder:
-            make = lambda seed: Folder(seed, Path(folder, str(seed)))  # noqa: E731
-            judges(args.seeds, args.days, args.every, args.first, 20.0, make)
+        whole(args.seeds, args.days, args.first, args.record)
 
 
 if __name__ == "__main__":
