@@ -14,7 +14,7 @@ from the functions behind them, on the events of a ``Decider`` in memory.
 
 ``whole`` asks the same of a ``Decider`` in a folder, from end to end: what the page is sent, the text of ``/metrics``,
 versions of the model, ``log()``, and ``armwise journal export`` with ``armwise evaluate``. So that a thousand runs take
-half an hour, visitors come three at a time: every minute in the first hour, every half hour afterwards.
+half an hour, visitors come six at a time: every two minutes in the first hour, every hour afterwards.
 ``--record FILE`` keeps a line per run, and goes on where an earlier call stopped.
 
 ``weeks`` runs two weeks of a shop whose arms change every day, and evaluates the export with no option at all.
@@ -56,14 +56,54 @@ AGENTS: dict[str, Callable[[int], aw.Agent | None]] = {
     "SquareCB": lambda seed: aw.SquareCB(seed=seed),
     "RegCB": lambda seed: aw.RegCB(seed=seed),
 }
+_ARMS = [lambda context: 0, lambda context: 1]  # as policies, or as experts
+_RBF = aw.kernels.RBF()
+_LAPLACIAN = np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
+def _sees_all(dim: int) -> aw.LinearOracle:
+    return aw.LinearOracle(dim=dim, n_arms=2)
+
+
+# Every other agent that a Decider takes, but those of budgets: their costs come with rewards, so silence has none.
 OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
+    "RandUCB": lambda seed: aw.RandUCB(seed=seed),
     "FastCB": lambda seed: aw.FastCB(seed=seed),
     "LogisticThompson": lambda seed: aw.LogisticThompson(dim=128, seed=seed),
     "Explore(RegCB)": lambda seed: aw.Explore(aw.RegCB(seed=seed), epsilon=0.1),
+    "LinUCB(n_arms)": lambda seed: aw.LinUCB(dim=128, n_arms=2, seed=seed),
+    "HybridLinUCB": lambda seed: aw.HybridLinUCB(dim=128, n_arms=2, shared=64, seed=seed),
+    "CoFineUCB": lambda seed: aw.CoFineUCB(dim=128, subspace=np.eye(128)[:, :4], seed=seed),
+    "SupLinUCB": lambda seed: aw.SupLinUCB(dim=128, horizon=20_000, seed=seed),
+    "LinREL": lambda seed: aw.LinREL(dim=128, horizon=20_000, seed=seed),
+    "SupLinREL": lambda seed: aw.SupLinREL(dim=128, horizon=20_000, seed=seed),
+    "SpectralUCB": lambda seed: aw.SpectralUCB(_LAPLACIAN, horizon=20_000, seed=seed),
+    "GPUCB": lambda seed: aw.GPUCB(_RBF, noise=0.3, budget=50, seed=seed),
+    "KernelUCB": lambda seed: aw.KernelUCB(_RBF, budget=50, seed=seed),
+    "SupKernelUCB": lambda seed: aw.SupKernelUCB(_RBF, horizon=20_000, budget=50, seed=seed),
+    "Conservative": lambda seed: aw.Conservative(aw.LinUCB(seed=seed), baseline=0, alpha=0.1),
+    "Mapped": lambda seed: aw.Mapped(aw.LinUCB(seed=seed), aw.features.Join([aw.features.Scale(128)])),
+    "Doubling": lambda seed: aw.Doubling(lambda horizon: aw.SupLinUCB(dim=128, horizon=horizon), seed=seed),
+    "D3RB": lambda seed: aw.D3RB([aw.LinUCB(), aw.SquareCB()], seed=seed),
+    "ED2RB": lambda seed: aw.ED2RB([aw.LinUCB(), aw.SquareCB()], seed=seed),
+    "Corral": lambda seed: aw.Corral([aw.Explore(aw.LinUCB(), epsilon=0.1), aw.SquareCB()], horizon=20_000, seed=seed),
     "BetaThompson": lambda seed: aw.BetaThompson(n_arms=2, seed=seed),
     "UCB1": lambda seed: aw.UCB1(n_arms=2, seed=seed),
     "EpsilonGreedy": lambda seed: aw.EpsilonGreedy(n_arms=2, seed=seed),
     "Exp3": lambda seed: aw.Exp3(n_arms=2, seed=seed),
+    "PerContext(UCB1)": lambda seed: aw.PerContext(aw.UCB1(n_arms=2, seed=seed)),
+    "PolicyArms(UCB1)": lambda seed: aw.PolicyArms(aw.UCB1(n_arms=2, seed=seed), _ARMS, n_arms=2, sees="shared"),
+    "Advised(Exp4)": lambda seed: aw.Advised(aw.Exp4(n_experts=2, n_arms=2, seed=seed), _ARMS, sees="shared"),
+    "VE": lambda seed: aw.VE(aw.policies.Stumps(dim=128), n_arms=2, horizon=20_000, seed=seed),
+    "EpochGreedy": lambda seed: aw.EpochGreedy(_sees_all(128), n_arms=2, seed=seed),
+    "OnlineCover": lambda seed: aw.OnlineCover(_sees_all(128), n_arms=2, seed=seed),
+    "ILoveToConBandits": lambda seed: aw.ILoveToConBandits(_sees_all(128), n_arms=2, seed=seed),
+    "PolicyElimination": lambda seed: aw.PolicyElimination(_ARMS, n_arms=2, contexts=np.zeros((1, 128)), seed=seed),
+    "RandomizedUCB": lambda seed: aw.RandomizedUCB(_ARMS, n_arms=2, seed=seed),
+    "TrackAndStop": lambda seed: aw.TrackAndStop(n_arms=2, seed=seed),
+    "TopTwoThompson": lambda seed: aw.TopTwoThompson(n_arms=2, seed=seed),
+    "LUCB": lambda seed: aw.LUCB(n_arms=2, seed=seed),
+    "SuccessiveElimination": lambda seed: aw.SuccessiveElimination(n_arms=2, seed=seed),
 }
 
 
@@ -127,7 +167,7 @@ def told(seeds: int, n: int, only: str) -> None:
             differences = np.subtract(silent, at_once)
             error = differences.std(ddof=1) / seeds**0.5
             print(
-                f"{name:16} silent {np.mean(silent):.3f} (least {min(silent):.2f}), told {np.mean(at_once):.3f} "
+                f"{name:21} silent {np.mean(silent):.3f} (least {min(silent):.2f}), told {np.mean(at_once):.3f} "
                 f"(least {min(at_once):.2f}), difference {differences.mean():+.3f} +- {error:.3f}",
                 flush=True,
             )
@@ -210,15 +250,15 @@ class Folder:
         self._waiting, self._expected, self._played = list[tuple[float, str]](), list[float](), list[float]()
 
     def trade(self, until: float, every: float) -> None:
-        """Decide and report clicks until so many seconds have passed; three visitors come at a time."""
+        """Decide and report clicks until so many seconds have passed; six visitors come at a time."""
         clock, rates = self.clock, list(RATES.values())
-        while clock.now + 3.0 * every <= self.begun + until + 1e-6:
-            clock.now += 3.0 * every
+        while clock.now + 6.0 * every <= self.begun + until + 1e-6:
+            clock.now += 6.0 * every
             due = [(id, 1.0) for when, id in self._waiting if when <= clock.now]
             if due:
                 self._waiting = [each for each in self._waiting if each[0] > clock.now]
                 self.decider.reward_many(due)
-            for made in self.decider.decide_many([{"context": {}, "arms": list(RATES)}] * 3):
+            for made in self.decider.decide_many([{"context": {}, "arms": list(RATES)}] * 6):
                 self._expected.append(sum(made.probabilities[name] * rate for name, rate in zip(RATES, rates)))
                 self._played.append(RATES[made.arm])
                 if self._rng.random() < RATES[made.arm]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -432,3 +433,18 @@ def test_a_decision_keeps_everything_that_was_asked(engines: Make) -> None:
     assert [name for name, _ in answer.probabilities] == ["pasta", "salad", "soup"]
     assert msgspec.json.decode(decision.context) == {"deep": {"list": [1, "two", None]}}
     assert status.deadline - engine.open_journal().row(status.seq).time == 600_000
+
+
+def test_what_somebody_waits_for_is_learnt_without_a_rest(engines: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learner rests beside requests; a Decider in a folder that waited for it took its 14 ms per reward, too."""
+    engine, rested = engines(), list[int]()
+    engine.wait_learnt()
+    assert engine.learner._journal is not None
+    monkeypatch.setattr(engine.learner._journal.pace, "rest", lambda: rested.append(1))
+    waiter = threading.Thread(target=engine.wait_learnt, args=(engine.learner.published + 1,))
+    waiter.start()
+    while not engine.learner._waiters:
+        time.sleep(0.001)
+    ask(engine, "e1")
+    waiter.join()
+    assert rested == []

@@ -306,7 +306,7 @@ class Model(saving.Saved):
 
     def take_waiting(self, now: float, most: int) -> list[tuple[int, int, float]]:
         """Remove and return the outcomes whose windows closed before ``now``, in the order of their deadlines."""
-        found = []
+        found: list[tuple[int, int, float]] = []
         while self.waiting and self.waiting[0][0] < now and len(found) < most:
             found.append(heapq.heappop(self.waiting))
         return found

@@ -68,7 +68,8 @@ class Learner:
         self.published = 0  # the last event the published models know
         self.leader = False
         self.news = system.event()
-        self._hurry = system.event()  # somebody waits for it
+        self._hurry = system.event()  # somebody began to wait for it
+        self._waiters = 0
         self._stopping = self._yielding = False
         self._published_at = self._tried_at = 0.0
         self._changed = system.condition()
@@ -174,8 +175,12 @@ class Learner:
         """
         self._hurry.set()
         with self._changed:
-            if not self._changed.wait_for(lambda: self.published >= seq, timeout):
-                raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self.published}")
+            self._waiters += 1
+            try:
+                if not self._changed.wait_for(lambda: self.published >= seq, timeout):
+                    raise TimeoutError(f"event {seq} is not learnt after {timeout} s; at {self.published}")
+            finally:
+                self._waiters -= 1
 
     def save(self) -> None:
         """Store the published models that changed since they were last stored.
@@ -312,7 +317,7 @@ class Learner:
             piece = rows[start : start + PIECE]
             fold(self.masters, piece, self._journal, writes, self._recent, self.broken)
             self.position = piece[-1].seq
-            if not self._hurry.is_set():
+            if not self._waiters:
                 self._journal.pace.rest()
         if (more := len(self._recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
             self._recent = dict(itertools.islice(self._recent.items(), more, None))
