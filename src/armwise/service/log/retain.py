@@ -226,6 +226,7 @@ class Retention:
         self._close(journal, turn.search)
         for _ in range(tries):
             try:
+                self._engine.wait_learnt()  # the erasure, too, before which all that waited is learnt
                 waiting = self._waiting()
                 self._engine.snapshot()
                 self._advance(journal)
