@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from armwise.service.engine.roster import add_version
 from armwise.service.journal.events import Creation
 from armwise.service.journal.pace import PIECE, SHARE, Pace
-from armwise.service.log.export import pieces
+from armwise.service.log.export import MAX_PAGE_ROWS, pieces
 from armwise.service.log.retain import Retention
 
 
@@ -59,3 +60,41 @@ def test_exports_erasures_and_training_keep_the_pace(engines: Callable[..., Any]
     during("training", lambda: add_version(engine, "shop", "bold", Creation(features={"dim": 16})))
     during("erasure", lambda: Retention(engine).erase("shop", "user", 1))
     assert all(n >= 300 for n in rested.values()), rested
+
+
+@pytest.mark.parametrize("kind", ["json", "dsjson"])
+def test_an_export_rests_after_each_short_page(engines: Callable[..., Any], kind: str) -> None:
+    """Whatever it reads at once is short: pages of 500 rows held the interpreter for five to seven milliseconds."""
+    engine = engines(features={"dim": 16})
+    for k in range(200):
+        engine.decide("shop", b'{"x": %d}' % k, [b'"a"', b'"b"'], id=f"e{k}")
+        engine.reward("shop", f"e{k}", 0.5)
+    journal = engine.open_journal()
+    steps: list[int] = []  # rows that were read since the last rest; 0: a rest
+    real = journal.connection.execute
+
+    def execute(sql: str, values: Any = ()) -> list[Any]:
+        found = real(sql, values)
+        steps.append(len(found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(journal.connection, "execute", execute)
+        patch.setattr(Pace, "rest", lambda self: steps.append(0))
+        assert sum(piece.count(b"\n") for piece in pieces(journal, "shop", kind)) == 200
+    journal.connection.close()
+    assert max(steps) <= MAX_PAGE_ROWS
+    assert all(sum(steps[at : at + 4]) <= 2 * MAX_PAGE_ROWS for at in range(len(steps))), "no rest between statements"
+
+
+def test_work_of_several_threads_is_counted_together() -> None:
+    """An export is read by whichever thread of the pool is free: what one did counts when the next one goes on."""
+    slept: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", slept.append)
+        pace = Pace(lambda: True)
+        for _ in range(40):  # each by a thread of its own, for less than a piece
+            thread = threading.Thread(target=work, args=(pace.rest, PIECE / 2))
+            thread.start()
+            thread.join()
+    assert sum(slept) >= 0.8 * 40 * PIECE / 2 * (1.0 / SHARE - 1.0)

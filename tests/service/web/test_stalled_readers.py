@@ -14,7 +14,7 @@ import pytest
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.log.export import PIECE, pieces
+from armwise.service.log.export import MAX_PAGE_BYTES, pieces
 from tests.service.database import Server
 from tests.service.serving import Running
 
@@ -152,5 +152,5 @@ def test_a_piece_of_an_export_is_bounded_by_bytes(engines: Callable[..., Any]) -
     written = [len(piece) for piece in pieces(journal, "shop")]
     journal.connection.close()
     assert sum(written) > 300 * 60_000
-    assert max(written) < 2 * PIECE
-    assert max(sizes[1:]) < 2 * PIECE, "after the first page the next ones are as short as its rows are long"
+    assert max(written) < 2 * MAX_PAGE_BYTES
+    assert max(sizes[1:]) < 2 * MAX_PAGE_BYTES, "after the first page the next ones are as short as its rows are long"

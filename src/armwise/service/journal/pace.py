@@ -16,17 +16,19 @@ class Pace:
 
     def __init__(self, busy: Callable[[], bool], system: System = SYSTEM) -> None:
         self._busy, self._system = busy, system
-        self._thread, self._since = 0, 0.0
+        self._thread, self._since, self._spent = 0, 0.0, 0.0
 
     def rest(self) -> None:
         """Sleep after each ``PIECE`` of work, so that the work takes at most ``SHARE`` of the time."""
         thread, now = threading.get_ident(), self._system.thread_time()
-        if thread != self._thread:  # an export is read by whichever thread is free
-            self._thread, self._since = thread, now
-        elif (spent := now - self._since) >= PIECE:
+        if thread == self._thread:
+            self._spent += max(0.0, now - self._since)  # a thread that ended may leave its number to a new one
+        self._thread, self._since = thread, now  # an export is read by whichever thread is free
+        if self._spent >= PIECE:
             if self._busy():
-                self._system.sleep(spent * (1.0 / SHARE - 1.0))
-            self._since = self._system.thread_time()
+                self._system.sleep(self._spent * (1.0 / SHARE - 1.0))
+                self._since = self._system.thread_time()
+            self._spent = 0.0
 
 
 NO_PACE = Pace(lambda: False)
