@@ -133,6 +133,9 @@ def test_units_count_when_they_are_exposed(folder: str, clock: Clock) -> None:
         exposed = arms[:100]
         assert verdict.units == {arm: sum(each == arm for each in exposed) for arm in ("control", "blue")}
         assert verdict.result(arms[0], "buy").mean == pytest.approx(1.0 / verdict.units[arms[0]])
+    journal = Journal(open_store(folder).connect())
+    assert verify(journal).problems == [], "an exposure has the arm that was drawn for the assignment"
+    journal.connection.close()
 
 
 def test_a_test_finds_the_better_arm_stops_and_says_why(folder: str) -> None:

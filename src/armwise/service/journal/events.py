@@ -75,6 +75,9 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise InvalidInput(f"learn must be {', '.join(LEARN[:-1])} or {LEARN[-1]}, got {self.learn!r}")
         if self.drift not in DRIFT:
             raise InvalidInput(f"drift must be {', '.join(DRIFT[:-1])} or {DRIFT[-1]}, got {self.drift!r}")
+        for name in ("extra", "policies"):  # as the journal gives them back: a tuple is a list there
+            if value := getattr(self, name):
+                msgspec.structs.force_setattr(self, name, msgspec.json.decode(msgspec.json.encode(value)))
 
     def changed(self, change: Change) -> Settings:
         """These settings after a change.
@@ -221,7 +224,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     slots: list[str] = []  # of the first slot of several: the names of all
     asked: str = ""  # a digest of the request, where this is one slot of several
     among: dict[str, Share] = {}  # where the model has versions: what each that answered had to do with it
-    drawn_by: str = ""  # the version that drew the arm and made the note, where one of them makes notes
+    drawn_by: str = ""  # the version that drew the arm and made the note, if notes are made; or see ``expose``
 
     @property
     def arms(self) -> list[msgspec.Raw]:

@@ -301,8 +301,10 @@ def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) ->
             report.wrong(f"event {row.seq} says {row.body[:200]!r}, but the rules say {msgspec.json.encode(implied)!r}")
         if isinstance(implied, Decision):
             report.decisions += 1
-            drawn = implied.note is None and not implied.apprentice and not implied.drawn_by
-            if drawn and draw(np.array(implied.p), uniform(secret, row.app, row.id)) != implied.arm:
+            exposed = implied.drawn_by.startswith(f"{row.app}/")  # drawn when it was assigned, in that application
+            drawn = implied.note is None and not implied.apprentice and (exposed or not implied.drawn_by)
+            source = implied.drawn_by if exposed else row.app
+            if drawn and draw(np.array(implied.p), uniform(secret, source, row.id)) != implied.arm:
                 report.wrong(f"event {row.seq}: its arm is not the one that its probabilities draw")
         report.rewards += isinstance(implied, Reward)
         report.lessons += isinstance(implied, Sequel) and implied.lesson is not None
