@@ -74,7 +74,7 @@ def test_an_export_rests_after_each_short_page(engines: Callable[..., Any], kind
     real = journal.connection.execute
 
     def execute(sql: str, values: Any = ()) -> list[Any]:
-        found = real(sql, values)
+        found: list[Any] = real(sql, values)
         steps.append(len(found))
         return found
 

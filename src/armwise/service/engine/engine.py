@@ -108,7 +108,7 @@ class Engine:
         self._counted_at = -1e9
         self.adopt = adopt  # applications that the journal has are served as it has them
         self._catalogues: dict[str, ArmColumns] = {}
-        self._looking = system.lock()
+        self._looking, self.changing, self.evaluating = system.lock(), system.lock(), system.lock()
 
     # ------------------------------------------------------------------ life
 

@@ -52,6 +52,8 @@ class ServedEngine(Protocol):
 
     creations: dict[str, Creation]
     system: System
+    changing: Any  # a lock: a change of settings reads what it changes
+    evaluating: Any  # a lock: one offline evaluation at a time, so that decisions keep a processor
 
     @property
     def merging(self) -> AbstractContextManager[Any]: ...

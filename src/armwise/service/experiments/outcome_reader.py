@@ -7,7 +7,6 @@ import contextlib
 import heapq
 import itertools
 import math
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,7 +110,7 @@ class OutcomeReader:
         self._open: dict[str, dict[Place, _Unit]] = {app: {} for app in self._metrics if app not in self._windowed}
         self._shares: dict[str, tuple[float, ...]] = {}  # of units whose other metrics' decisions follow
         self._seqs: dict[Engine, int] = {}  # how far each journal was read
-        self._now, self._lock = 0, threading.Lock()
+        self._now, self._lock = 0, engine.system.lock()
         self.exposed_at: list[int] = []  # milliseconds of the first and the last exposure
 
     def read(self) -> ExperimentAnalysis:

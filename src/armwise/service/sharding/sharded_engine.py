@@ -64,6 +64,7 @@ class ShardedEngine:
         self._made_of: dict[str, tuple[Any, ...]] = {}
         self.writer = RoutedWriter(self)
         self._looking, self.merging = threading.RLock(), threading.RLock()
+        self.changing, self.evaluating = threading.Lock(), threading.Lock()
         self._waiting: list[tuple[int, Callable[[], None], Callable[[Exception], None]]] = []
         self._said = ""  # of what is wrong with the databases, which is not said every second
         self._news, self._ending = threading.Event(), threading.Event()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +45,6 @@ _REFUSED = {
 _IGNORED = {"lastConfigurationEditDate", "latestApprenticeModeMetrics", "logMirrorSasUri"}  # told by the service
 _SET = {"rewardWaitTime", "defaultReward", "rewardAggregation", "explorationPercentage", "learningMode"}
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,7})?)S)?)?")
-changing = threading.Lock()  # a change reads what it changes
 
 
 def seconds(text: Any, what: str) -> float:
@@ -113,7 +110,7 @@ async def put_configuration(call: Call) -> Response:
 
 
 def _configure(engine: ServedEngine, app: str, sent: dict[str, Any]) -> dict[str, Any]:
-    with changing:
+    with engine.changing:
         now, changes = configuration(engine, app), read_configuration(sent)
         new = {name: value for name, value in sent.items() if value is not None and value != now.get(name)}
         if "rewardWaitTime" in new and not 5.0 <= changes["window"] <= 172800.0:
@@ -129,7 +126,7 @@ def _configure(engine: ServedEngine, app: str, sent: dict[str, Any]) -> dict[str
                 raise _invalid(f"defaultReward: {error}") from None
         extra = engine.model(app).settings.extra
         kept = extra.get("configuration", {}) | {name: new[name] for name in _KEPT if name in new}
-        kept["lastConfigurationEditDate"] = stamp(round(time.time() * 1000))
+        kept["lastConfigurationEditDate"] = stamp(engine.now())
         try:
             engine.configure(app, Change(**changes, extra=extra | {"configuration": kept}))
         except InvalidInput as error:
@@ -242,7 +239,7 @@ def agent_of(arguments: str) -> dict[str, Any]:
 
 def use_policy(engine: ServedEngine, app: str, new: dict[str, str] | None) -> None:
     """Put learning settings in force (None: the configured ones); nothing happens if they already are."""
-    with changing:
+    with engine.changing:
         extra = engine.model(app).settings.extra
         if extra.get("policy") == new:
             return
@@ -285,7 +282,7 @@ async def delete_model(call: Call) -> Response:
 
 
 def _forget_model(engine: ServedEngine, app: str) -> None:
-    with changing:
+    with engine.changing:
         model = engine.model(app)
         agent = dict(agent_of(policy(engine, app)["arguments"]))
         now = getattr(model.agent, "epsilon", None)  # an imported model may have none
@@ -348,7 +345,7 @@ async def delete_logs(call: Call) -> Response:
 
 
 def _forget_logs(engine: ServedEngine, app: str) -> None:
-    with changing:
+    with engine.changing:
         for each in engine.each:  # which counts events by itself
             each.configure(app, Change(forgotten=reading(each, lambda journal: journal.last()[0])))
         engine.merge()

@@ -12,8 +12,6 @@ import contextlib
 import datetime
 import hashlib
 import heapq
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +21,7 @@ import msgspec
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.offline.logs.cohorts import WHOLE, cohort_of
-from armwise.service.adapters.personalizer.admin import agent_of, anew, changing, read_policy, use_policy
+from armwise.service.adapters.personalizer.admin import agent_of, anew, read_policy, use_policy
 from armwise.service.adapters.personalizer.rank import DATED, EARLY, everywhere
 from armwise.service.adapters.personalizer.schemas import (
     ChosenPolicy,
@@ -46,7 +44,6 @@ MOST_POLICIES = 5
 MOST_EVENTS = 100_000  # the newest are taken
 _STATUS = {"Succeeded": "completed", "Running": "pending", "Failed": "failed"}  # 2022 and before
 _running: set[tuple[int, str, str]] = set()  # engine, application, id
-_turn = threading.Lock()  # one at a time, so that decisions keep a processor
 
 
 # ---------------------------------------------------------------------- requests
@@ -125,7 +122,7 @@ def id_of(engine: ServedEngine) -> int:
 
 
 def _keep(engine: ServedEngine, app: str, id: str, record: dict[str, Any] | None, only_if_there: bool = False) -> None:
-    with changing:
+    with engine.changing:
         extra = engine.model(app).settings.extra
         found = dict(extra.get("evaluations", {}))
         if record is None:
@@ -178,7 +175,7 @@ def begin(engine: ServedEngine, app: str, id: str, body: bytes) -> dict[str, Any
         if any(before[name] != value for name, value in record.items()):
             raise Problem(409, "Conflict", f"evaluation {id} was made with other content")
         return before
-    record |= {"creationTime": stamp(round(time.time() * 1000)), "status": "Running", "results": []}
+    record |= {"creationTime": stamp(engine.now()), "status": "Running", "results": []}
     key = id_of(engine), app, id
     _running.add(key)
     try:
@@ -186,7 +183,7 @@ def begin(engine: ServedEngine, app: str, id: str, body: bytes) -> dict[str, Any
     except BaseException:
         _running.discard(key)
         raise
-    threading.Thread(target=_work, args=(engine, app, record, start, end), daemon=True).start()
+    engine.system.start(_work, "armwise-evaluation", engine, app, record, start, end)
     return record
 
 
@@ -211,7 +208,7 @@ def moment(text: str) -> int:
 
 def _work(engine: ServedEngine, app: str, record: dict[str, Any], start: int, end: int) -> None:
     try:
-        with _turn:
+        with engine.evaluating:
             found = measure(engine, app, record["policies"], start, end)
     except Exception as error:
         found = {"status": "Failed", "description": f"{type(error).__name__}: {error}"[:1000]}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import time
 from typing import Any
 
 import msgspec
@@ -81,11 +80,11 @@ class Watch:
         """Return all data of the page; recomputed at most about once a second for all readers."""
         with self._lock:
             self._keep_up()
-            if not self._answer or time.monotonic() - self._looked_at > 0.8:
+            if not self._answer or self._engine.system.monotonic() - self._looked_at > 0.8:
                 judgement = self._judgement()
                 self._give(judgement)
-                self._judge(time.thread_time() + WORK)
-                self._answer, self._looked_at = self._shown(judgement), time.monotonic()
+                self._judge(self._engine.system.thread_time() + WORK)
+                self._answer, self._looked_at = self._shown(judgement), self._engine.system.monotonic()
             return self._answer
 
     def versions(self) -> list[dict[str, Any]]:
@@ -115,7 +114,7 @@ class Watch:
         """Return the rewards per decision as of now, or as of the time up to which events were read."""
         self._feed.look()
         now = self._engine.now()
-        for source, row in self._feed.rows(time.thread_time() + WORK):
+        for source, row in self._feed.rows(self._engine.system.thread_time() + WORK):
             self._read_until = row.time
             with contextlib.suppress(ValueError):  # damage is reported elsewhere
                 self._take(source, row)
@@ -157,7 +156,7 @@ class Watch:
 
     def _judge(self, until: float) -> None:
         """Evaluate the compared policies on queued decisions, in order, within the time limit."""
-        while self._rivals and self._to_judge and time.thread_time() < until:
+        while self._rivals and self._to_judge and self._engine.system.thread_time() < until:
             source, seq, reward = self._to_judge.popleft()
             if source not in self._feed.sources:  # not readable now
                 self._skipped += 1
@@ -210,7 +209,7 @@ class Watch:
                 "points": delays.points(), "oldest": delays.oldest, "window": model.settings.window,
                 "recommended": delays.window, "learn": model.learns,
             },
-            "arms": self._arms(judgement, time.thread_time() + WORK / 2),
+            "arms": self._arms(judgement, self._engine.system.thread_time() + WORK / 2),
             "positions": judgement.positions(),
             "policies": policies,
             "waiting": len(self._to_judge), "skipped": self._skipped,
@@ -233,7 +232,7 @@ class Watch:
         expected: dict[str, list[float]] = {}
         model = self._engine.model(self._app)
         for source, each in list(self._recent)[-EXPECTED:]:
-            if time.thread_time() > until or source not in self._feed.sources:
+            if self._engine.system.thread_time() > until or source not in self._feed.sources:
                 break
             decision = _decision(source, each["seq"])
             if decision is None:
