@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from tests.service.simulation.bugs import BUGS
-from tests.service.simulation.schedule import Outcome, run
+from tests.service.simulation.schedule import LEFT_OUT, Outcome, run, unasked
 
 
 def _run(asked: tuple[int, str]) -> tuple[int, Outcome]:
@@ -47,10 +47,17 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--bug", choices=sorted(BUGS), default="")
     parser.add_argument("--bugs", action="store_true")
+    parser.add_argument("--routes", action="store_true", help="ask for every route, without faults")
     args = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is a part of a schedule
         os.execve(sys.executable, [sys.executable, "-m", "tests.service.simulation", *sys.argv[1:]],
                   os.environ | {"PYTHONHASHSEED": "0"})  # fmt: skip
+    if args.routes:
+        missing, problems = unasked(args.seed)
+        print(
+            f"routes that no request asks for: {missing or 'none'}; left out: {sorted(LEFT_OUT)}", *problems, sep="\n"
+        )
+        return int(bool(missing or problems))
     if args.bugs:
         missed = 0
         for bug in BUGS:

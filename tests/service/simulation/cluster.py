@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,11 +23,27 @@ from tests.service.simulation.kernel import START, Event, Kernel, Loop, Owner, S
 
 ANSWERED = 7.0  # seconds that a client waits
 AGENT = {"class": "LinUCB", "alpha": 1.0}
+EXPLORE = {"class": "Explore", "epsilon": 0.1, "agent": AGENT}
+BUDGET = 5.5  # of the application ``paid``: five dear decisions fit
+RETAINED = 40.0  # simulated seconds, where decisions are dropped
+RETAIN_EVERY = 3.0  # simulated seconds
 CONFIG = Config(
     storage="simulated",
     applications={
         "shop": Application(agent=AGENT, features={"dim": 8}, window=5.0),
         "sums": Application(agent=AGENT, features={"dim": 8}, window=3.0, rule="sum", default=-0.5),
+        "notes": Application(agent=EXPLORE, features={"dim": 8}, window=6.0),
+        "paid": Application(
+            agent={
+                "class": "HardStop",
+                "agent": {"class": "Exp3", "n_arms": 2, "gamma": 1.0},
+                "budget": BUDGET,
+                "max_cost": 1.0,
+                "fallback": 0,
+            },
+            arms=["free", "dear"],
+            window=6.0,
+        ),
         "banner": Application(agent=AGENT | {"n_arms": 2}, features={"dim": 8}, arms=["red", "blue"], window=4.0),
     },
 )
@@ -41,6 +58,15 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+
+def one_dialect(path: str) -> str:
+    """The path of a route, those of Personalizer without the version of the dialect: each has the same handlers.
+
+    >>> one_dialect("personalizer/v1.0/rank"), one_dialect("personalizer/rank"), one_dialect("v1/log")
+    ('personalizer/rank', 'personalizer/rank', 'v1/log')
+    """
+    return re.sub(r"^personalizer/v[^/]*/", "personalizer/", path)
 
 
 class Process(Owner):
@@ -66,6 +92,8 @@ class Process(Owner):
     async def _start(self) -> None:
         try:
             await self.service.start()
+            for retention in self.service.retain():
+                retention.days, retention._every = self.cluster.retained / 86400.0, RETAIN_EVERY
             self.started = True
         except (ValueError, TypeError, LookupError, AttributeError) as error:  # no fault of the database's
             self.cluster.kernel.failed(error)
@@ -82,6 +110,7 @@ class Cluster:
         self.server = Server(self.kernel, folder)
         self.lost = chance.choice((0.0, 0.0, 0.002, 0.01))
         self.slow = chance.choice((0.0, 0.002, 0.01))
+        self.retained = chance.choice((0.0, 0.0, RETAINED))  # seconds after which decisions are dropped; 0: never
         self.starts = 0
         self.all: list[Process] = []
         self.places: list[Process] = []
@@ -103,6 +132,14 @@ class Cluster:
             self.kernel.after(again, lambda: self.places.__setitem__(process.place, self.start(process.place)))
 
     # ------------------------------------------------------------------ requests
+
+    def route(self, method: str, path: str) -> tuple[str, str]:
+        """The method and path of the route that a request finds."""
+        path = path.partition("?")[0].strip("/")
+        if path.startswith("apps/"):
+            path = path.partition("/")[2].partition("/")[2]
+        found = self.places[0].service.router.find(method, tuple(path.split("/")))[0]
+        return method, one_dialect(found.path)
 
     def ask(
         self, place: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None,
@@ -132,7 +169,7 @@ class Cluster:
         self, process: Process, method: str, path: str, body: Any, headers: dict[str, str],
         answered: Callable[[Answer], None],
     ) -> None:  # fmt: skip
-        sent = b"" if body is None else json.dumps(body).encode()
+        sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         raw, _, query = path.partition("?")
         scope: Any = {
             "type": "http", "http_version": "1.1", "method": method, "path": raw, "raw_path": raw.encode(),

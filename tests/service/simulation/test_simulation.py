@@ -29,6 +29,11 @@ def test_no_schedule_breaks_a_promise_and_a_seed_is_one_schedule() -> None:
     assert len(traces) == 1, "one seed gave two schedules: a failure could not be replayed"
 
 
+def test_the_workload_asks_for_every_route() -> None:
+    """A failure names routes that no schedule tries, or what is wrong without any fault."""
+    assert "asks for: none" in simulate("--routes")
+
+
 def test_every_planted_bug_is_found() -> None:
     """A failure would mean that the simulation passes whatever the service does."""
     said = simulate("--bugs", "--seed", "3", "--schedules", "100")

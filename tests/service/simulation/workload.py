@@ -1,6 +1,7 @@
 """What clients ask for, and what they remember of it.
 
-Every kind of request is a method of ``Client`` whose name is in ``KINDS``. A request that may be sent again (its
+Every kind of request is a method of ``Client`` whose name is in ``KINDS``; together they ask for every route of the
+service (``test_simulation.py`` says which are left out, and why). A request that may be sent again (its
 decision has an id of the client's, or it has an idempotency key) is, to any process, until it is answered; the network
 may send it twice. Values of rewards are unique, so that the journal says which request a reward is from.
 """
@@ -15,11 +16,23 @@ from tests.service.simulation.kernel import Owner
 TRIES = 8
 WELL = (200, 201, 204)
 KINDS = {
-    "decide": 10, "decide_with_key": 3, "decide_once": 1, "decide_many": 3, "defer": 2, "rank": 2, "slots": 1,
-    "flag": 2,
-    "reward": 12, "reward_many": 4, "reward_again": 1, "look": 4, "export": 1, "conflict": 1, "version": 1,
-    "settings": 1, "teach": 1, "catalogue": 1, "erase": 1, "explain": 1, "probe": 1,
+    "decide": 10, "decide_with_key": 3, "decide_once": 1, "decide_many": 3, "defer": 2, "spend": 3,
+    "reward": 12, "reward_many": 4, "reward_again": 1, "look": 4, "export": 1, "conflict": 1,
+    "ranking": 3, "rank": 2, "slots": 1, "flag": 3, "assign": 4, "outcome": 3, "expose": 1, "experiment": 1,
+    "version": 1, "settings": 1, "teach": 1, "catalogue": 1, "erase": 1, "explain": 1, "probe": 1,
+    "personalizer": 2, "evaluation": 1, "application": 1,
 }  # fmt: skip
+MARK = "\x1f"  # between the id of a list and the number of a slot
+UNITS = 6  # of each experiment; the last one may be erased
+EXPERIMENTS = {  # by name; in the second a unit counts when it is exposed
+    name: {
+        "arms": ["control", "blue"], "start": 2, "planned": 20, "exposure": name == "seen",
+        "metrics": [{"name": "revenue", "kind": "amount", "window": 5.0},
+                    {"name": "harm", "guardrail": True, "tolerance": 0.1, "window": 4.0}],
+    }
+    for name in ("test", "seen")
+}  # fmt: skip
+LEARNING = '{"class": "LinUCB", "alpha": %s}'  # learning settings in Personalizer's sense
 
 
 class History:
@@ -34,18 +47,38 @@ class History:
         self.lessons: dict[tuple[str, float], tuple[int, int]] = {}
         self.subjects: dict[tuple[str, str], str] = {}  # of decisions whose subject may be erased
         self.erased: set[str] = set()  # subjects whose erasure was asked for
+        self.units: dict[tuple[str, str], str | None] = {}  # of experiments: the arm that was answered; None: none was
+        self.unit_rewards: dict[tuple[str, str, float], int] = {}  # how often at least it is there
+        self.anew: set[str] = set()  # applications whose log was deleted, or that were retired
+        self.when: dict[tuple[str, str], float] = {}  # when a decision was first asked for
+        self.now = lambda: 0.0
+        self.retained = 0.0  # seconds after which a decision may be dropped; 0: it is kept
+        self.routes: set[tuple[str, str]] = set()  # method and path of every route that was asked
         self.problems: list[str] = []
         self.acknowledged = 0
 
     def wrong(self, problem: str) -> None:
         self.problems.append(problem)
 
+    def may_be(self, app: str, id: str, subject: str = "") -> None:
+        """A decision is asked for: from now on it may be there."""
+        self.asked.setdefault((app, id), False)
+        self.when.setdefault((app, id), self.now())
+        if subject:
+            self.subjects[app, id] = subject
+
+    def gone(self, app: str, id: str) -> bool:
+        """Whether a decision may have been dropped, or its application be gone."""
+        aged = self.retained > 0.0 and self.now() - self.when.get((app, id), 0.0) > 0.8 * self.retained
+        return aged or app in self.anew or self.subjects.get((app, id)) in self.erased
+
     def decision(self, app: str, id: str, arm: str, probability: float) -> None:
         """A decision is acknowledged: every answer to it must be the same."""
         self.acknowledged += 1
+        self.may_be(app, id)
         self.asked[app, id] = True
         before = self.decided.setdefault((app, id), (arm, probability))
-        if before != (arm, probability):
+        if before != (arm, probability) and not self.gone(app, id):
             self.wrong(f"{id} of {app} was answered {before}, then {(arm, probability)}")
 
 
@@ -86,6 +119,7 @@ class Client(Owner):
         """Send until there is an answer; None if there was none that says what became of it."""
         chance = self.kernel.random
         headers = {header: key} if key else {}
+        self.history.routes.add(self.cluster.route(method, path))
         for attempt in range(TRIES if again else 1):
             if attempt:
                 self.kernel.sleep(chance.uniform(0.05, 2.0))
@@ -108,13 +142,12 @@ class Client(Owner):
         return asked | ({"id": id} if id else {})
 
     def took(self, app: str, told: Any, asked: dict[str, Any]) -> None:
+        self.history.may_be(app, told["id"], asked["context"]["user"])
         self.history.decision(app, told["id"], told["arm"], told["probability"])
-        self.history.subjects[app, told["id"]] = asked["context"]["user"]
         self.mine.append((app, told["id"]))
 
     def may_be(self, app: str, id: str, asked: dict[str, Any]) -> None:
-        self.history.asked.setdefault((app, id), False)
-        self.history.subjects[app, id] = asked["context"]["user"]
+        self.history.may_be(app, id, asked["context"]["user"])
 
     def decide(self, app: str, key: str = "", **more: Any) -> None:
         asked = self.body(self.fresh()) | more
@@ -134,7 +167,7 @@ class Client(Owner):
             self.took(app, answer.json, asked)
             self.history.keyed.setdefault((app, key), set()).add(answer.json["id"])
             again = self.send("POST", f"/apps/{app}/v1/decisions", asked, key)
-            if again is not None and self.history.subjects[app, answer.json["id"]] not in self.history.erased:
+            if again is not None and not self.history.gone(app, answer.json["id"]):
                 self.history.keyed[app, key].add(again.json["id"])
 
     def decide_once(self, app: str) -> None:
@@ -168,10 +201,13 @@ class Client(Owner):
         asked = {
             "eventId": id, "contextFeatures": [{"user": "z"}, {"hour": 1}],
             "actions": [{"id": "a", "features": [{"size": 1}]}, {"id": "b", "features": []}],
+            "deferActivation": self.kernel.random.random() < 0.3,
         }  # fmt: skip
         self.may_be(app, id, {"context": {"user": "z"}})
         if (answer := self.send("POST", f"{base}/rank", asked)) is not None:
             told = answer.json
+            if asked["deferActivation"]:
+                self.send("POST", f"{base}/events/{id}/activate", allowed=(404,))
             chances = {each["id"]: each["probability"] for each in told["ranking"]}
             self.history.decision(app, id, told["rewardActionId"], chances[told["rewardActionId"]])
             value, key = self.value(), self.fresh()
@@ -189,23 +225,217 @@ class Client(Owner):
             "actions": [{"id": "a", "features": []}, {"id": "b", "features": []}, {"id": "c", "features": []}],
             "slots": [{"id": "top", "baselineAction": "a"}, {"id": "side", "baselineAction": "b"}],
         }  # fmt: skip
+        asked["deferActivation"] = deferred = self.kernel.random.random() < 0.5
         for k in range(2):
-            self.may_be(app, f"{id}\x1f{k}", {"context": {"user": "z"}})
-        if (answer := self.send("POST", f"{base}/rank", asked)) is not None:
-            for k in range(len(answer.json["slots"])):
-                self.history.asked[app, f"{id}\x1f{k}"] = True
-            self.history.acknowledged += 1
+            self.may_be(app, f"{id}{MARK}{k}", {"context": {"user": "z"}})
+        if self.send("POST", f"{base}/rank", asked) is None:
+            return
+        for k in range(2):
+            self.history.asked[app, f"{id}{MARK}{k}"] = True
+        self.history.acknowledged += 1
+        header = "x-ms-client-request-id"
+        if deferred:
+            self.send("POST", f"{base}/events/{id}/activate", key=self.fresh(), header=header, allowed=(404,))
+        value, key, body = self.value(), self.fresh(), {"reward": [{"slotId": "side", "value": 0.0}]}
+        body["reward"][0]["value"] = value
+        self._given(app, f"{id}{MARK}1", value, 0)
+        sent = self.send("POST", f"{base}/events/{id}/reward", body, key, header=header, allowed=(404,))
+        if sent is not None and sent.status == 204:
+            self._given(app, f"{id}{MARK}1", value, 1)
+
+    def ranking(self, app: str) -> None:
+        """A list: each slot is a decision, and is rewarded by its arm or its number."""
+        id, chance = self.fresh(), self.kernel.random
+        arms = ["a", {"id": "b", "features": {"size": 1}}, "c"]
+        asked = {"id": id, "context": {"user": "z", "hour": chance.randrange(3)}, "arms": arms, "k": 2}
+        for k in range(2):
+            self.may_be(app, f"{id}{MARK}{k}", asked)
+        answer = self.send("POST", f"/apps/{app}/v1/rankings", asked)
+        if answer is None:
+            return
+        slots = answer.json["slots"]
+        for k, each in enumerate(slots):
+            self.history.decision(app, f"{id}{MARK}{k}", each["arm"], each["probability"])
+        if len({each["arm"] for each in slots}) != 2:
+            self.history.wrong(f"the list {id} of {app} shows an arm twice: {answer.body!r}")
+        slot, value, key = chance.randrange(2), self.value(), self.fresh()
+        self._given(app, f"{id}{MARK}{slot}", value, 0)
+        given = {"slots": {str(slot): value}} if chance.random() < 0.5 else {"rewards": {slots[slot]["arm"]: value}}
+        sent = self.send("POST", f"/apps/{app}/v1/rankings/{id}/rewards", given, key, allowed=(404,))
+        if sent is not None and sent.status == 200:
+            self._given(app, f"{id}{MARK}{slot}", value, 1)
+        found = self.send("GET", f"/apps/{app}/v1/rankings/{id}", allowed=(404,))
+        if found is None or self.history.gone(app, f"{id}{MARK}0"):
+            return
+        if found.status == 404:
+            self.history.wrong(f"the list {id} of {app} was acknowledged and is not found")
+        elif [each["arm"] for each in found.json["slots"]] != [each["arm"] for each in slots]:
+            self.history.wrong(f"the list {id} of {app} was {answer.body!r}, and is seen as {found.body!r}")
+
+    def spend(self, app: str) -> None:
+        """A decision that a hard budget of all processes must cover; its true cost comes with its reward."""
+        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["free", "dear"]}
+        self.may_be("paid", asked["id"], asked)
+        answer = self.send("POST", "/apps/paid/v1/decisions", asked)
+        if answer is None:
+            return
+        self.history.decision("paid", answer.json["id"], answer.json["arm"], answer.json["probability"])
+        if self.kernel.random.random() < 0.5:
+            value, cost = self.value(), 0.2 if answer.json["arm"] == "dear" else 0.0
+            self._given("paid", asked["id"], value, 0)
+            path = f"/apps/paid/v1/decisions/{asked['id']}/reward"
+            sent = self.send("POST", path, {"value": value, "cost": cost}, self.fresh(), allowed=(404,))
+            if sent is not None and sent.status == 200:
+                self._given("paid", asked["id"], value, 1)
 
     def flag(self, app: str) -> None:
         """A unit's variant of a flag, through the adapter of OpenFeature: one decision in each window."""
-        self.history.nameless["banner"] = self.history.nameless.get("banner", 0) + 2 * TRIES
-        asked = {"context": {"targetingKey": self.fresh(), "plan": "pro"}}
-        for _ in range(2):
-            answer = self.send("POST", "/ofrep/v1/evaluate/flags/banner", asked)
+        self.history.nameless["banner"] = self.history.nameless.get("banner", 0) + 3 * TRIES
+        chance, history, context = self.kernel.random, self.history, {"plan": "pro"}
+        context["targetingKey"] = chance.choice([self.fresh(), "unit1", "unit2"])
+        ids = []
+        for path in ("ofrep/v1/evaluate/flags/banner", "apps/banner/ofrep/v1/evaluate/flags"):
+            answer = self.send("POST", f"/{path}", {"context": context})
             if answer is not None:
-                told = answer.json["metadata"]
-                self.history.decision("banner", told["decision"], answer.json["variant"], told["probability"])
-                self.history.subjects["banner", told["decision"]] = "nobody"
+                told = answer.json if "key" in answer.json else answer.json["flags"][0]
+                it = told["metadata"]
+                history.may_be("banner", it["decision"], "nobody")
+                history.decision("banner", it["decision"], told["variant"], it["probability"])
+                ids.append(it["decision"])
+        if not ids:
+            return
+        if chance.random() < 0.3:
+            body: dict[str, Any] = {"name": "exposure", "context": context, "details": {"flag": "banner"}}
+            self.send("POST", "/ofrep/v1/track", body, allowed=(404,))
+        value = self.value()
+        body = {"name": "sale", "context": context, "details": {"flag": "banner", "decision": ids[-1], "value": value}}
+        self._given("banner", ids[-1], value, 0)
+        sent = self.send("POST", "/ofrep/v1/track", body, self.fresh(), allowed=(404,))
+        if sent is not None and sent.status == 200:
+            self._given("banner", ids[-1], value, 1)
+
+    # ------------------------------------------------------------------ experiments
+
+    def _test(self) -> tuple[str, str, str]:
+        """The name of an experiment, made by now if it can be; its path; a unit."""
+        name = self.kernel.random.choice(list(EXPERIMENTS))
+        path = f"/v1/experiments/{name}"
+        self.send("PUT", path, EXPERIMENTS[name], allowed=(409,))
+        return name, path, f"unit{self.kernel.random.randrange(UNITS)}"
+
+    def assign(self, app: str) -> None:
+        """A unit keeps its arm, whichever process is asked."""
+        name, path, unit = self._test()
+        units = [unit, f"unit{self.kernel.random.randrange(UNITS - 1)}"]
+        for each in units:
+            self.history.units.setdefault((name, each), None)
+        body = {"units": [{"unit": each, "context": {"hour": self.kernel.random.randrange(2)}} for each in units]}
+        answer = self.send("POST", f"{path}/assignments", body, allowed=(404,))  # it is not known there yet
+        if answer is None or answer.status == 404:
+            return
+        for told in answer.json["assignments"]:
+            if told["reason"] == "assigned" and told["unit"] != f"unit{UNITS - 1}":
+                self.history.acknowledged += 1
+                before = self.history.units[name, told["unit"]] or told["arm"]
+                self.history.units[name, told["unit"]] = before
+                if before != told["arm"] and not self.history.retained:
+                    self.history.wrong(f"{told['unit']} of {name} had {before}, and now {told['arm']}")
+
+    def expose(self, app: str) -> None:
+        name, path, unit = self._test()
+        self.history.units.setdefault((name, unit), None)
+        self.send("POST", f"{path}/exposures", {"units": [unit]}, allowed=(404,) if name == "seen" else (400, 404))
+
+    def outcome(self, app: str) -> None:
+        """An outcome with an id counts once."""
+        name, path, unit = self._test()
+        value = self.value()
+        self.history.unit_rewards[name, unit, value] = 0
+        body = {"outcomes": [{"unit": unit, "value": value, "id": self.fresh()}]}
+        for _ in range(2):
+            answer = self.send("POST", f"{path}/outcomes", body, allowed=(404,))
+            if answer is None or answer.status == 404:
+                continue
+            if answer.json["outcomes"][0]["status"] != "not in the experiment":
+                self.history.unit_rewards[name, unit, value] = 1
+                self.history.acknowledged += 1
+
+    def experiment(self, app: str) -> None:
+        """Look at one, or change it."""
+        _, path, _ = self._test()
+        chance = self.kernel.random
+        change = {"ramp": chance.choice((0.5, 1.0)), "mode": chance.choice(("split", "adaptive")),
+                  "split": {"control": 0.5, "blue": 0.5}, "force": {"tester": "blue"}}  # fmt: skip
+        what = chance.choice(("verdict", "report?format=json", "report", "", "list", "erase", *change))
+        if what in change:
+            self.send("PATCH", path, {what: change[what], "why": "to see"}, allowed=(404, 409))
+        elif what == "erase":
+            self.send("POST", f"{path}/erasures", {"unit": f"unit{UNITS - 1}"}, allowed=(404,))
+        else:
+            self.send("GET", "/v1/experiments" if what == "list" else f"{path}/{what}".rstrip("/"), allowed=(404,))
+
+    # ------------------------------------------------------------------ Personalizer's administration
+
+    def _note(self) -> None:
+        """A decision of the application that is configured, imported and begun anew."""
+        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
+        self.may_be("notes", asked["id"], asked)
+        answer = self.send("POST", "/apps/notes/v1/decisions", asked)
+        if answer is not None:
+            self.history.decision("notes", answer.json["id"], answer.json["arm"], answer.json["probability"])
+
+    def personalizer(self, app: str) -> None:
+        self._note()
+        chance, base = self.kernel.random, "/apps/notes/personalizer/v1.0"
+        for _ in range(3):
+            method, path, body = chance.choice(self._administration(chance.choice((0.5, 1.0))))
+            if (method, path) == ("DELETE", "logs"):
+                self.history.anew.add("notes")
+            self.send(method, f"{base}/{path}", body, allowed=(404, 409), again=method != "DELETE")
+        if (model := self.send("GET", f"{base}/model")) is not None and chance.random() < 0.5:
+            self.send("PUT", f"{base}/model", model.body, allowed=(400, 409))  # it may be of another agent now
+
+    def _administration(self, number: float) -> list[tuple[str, str, Any]]:
+        policy = {"name": "mine", "arguments": LEARNING % number}
+        return [
+            ("GET", "configurations/service", None), ("PUT", "configurations/service", {"defaultReward": -number}),
+            ("GET", "configurations/policy", None), ("PUT", "configurations/policy", policy),
+            ("DELETE", "configurations/policy", None), ("DELETE", "model", None), ("GET", "model/properties", None),
+            ("GET", "logs/properties", None), ("DELETE", "logs", None),
+        ]  # fmt: skip
+
+    def evaluation(self, app: str) -> None:
+        """An offline evaluation, looked at until it is done, put in force, and deleted."""
+        self._note()
+        base, dated = "/apps/notes/personalizer/v1.0", "?api-version=2022-09-01-preview"
+        policy = {"name": "mine", "arguments": LEARNING % 0.25}
+        body = {"name": "one", "startTime": "2020-01-01", "endTime": "2030-01-01", "policies": [policy]}
+        id, header = self.fresh(), "x-ms-client-request-id"
+        if self.kernel.random.random() < 0.5:
+            made = self.send("PUT", f"/apps/notes/personalizer/evaluations/{id}{dated}", body, allowed=(400, 409))
+        else:
+            made = self.send("POST", f"{base}/evaluations", body, id, header=header, allowed=(400, 409))
+        if made is None or made.status >= 400:  # as many are kept as may be
+            return
+        id = made.json["id"]
+        self.send("GET", f"{base}/evaluations")
+        self.kernel.sleep(1.0)
+        if self.send("GET", f"{base}/evaluations/{id}", allowed=(404,)) is not None:
+            chosen = {"evaluationId": id, "policyName": "mine"}
+            self.send("POST", f"{base}/configurations/applyFromEvaluation", chosen, allowed=(404, 409))
+            self.send("DELETE", f"{base}/evaluations/{id}", again=False, allowed=(404, 409))
+
+    def application(self, app: str) -> None:
+        """An application that is made by request, used, and retired."""
+        name = f"extra{self.name}"
+        self.send("PUT", f"/v1/apps/{name}", {"features": {"dim": 8}, "window": 3.0}, allowed=(409,))
+        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
+        self.may_be(name, asked["id"], asked)
+        answer = self.send("POST", f"/apps/{name}/v1/decisions", asked, allowed=(404,))  # it is not known there yet
+        if answer is not None and answer.status != 404:
+            self.history.decision(name, answer.json["id"], answer.json["arm"], answer.json["probability"])
+        if self.kernel.random.random() < 0.3:
+            self.send("DELETE", f"/v1/apps/{name}", again=False, allowed=(404, 409))
 
     # ------------------------------------------------------------------ rewards
 
@@ -254,7 +484,7 @@ class Client(Owner):
             other = {"id": id, "context": {"user": "other"}, "arms": ["never", "offered"]}
             answer = self.send("POST", f"/apps/{app}/v1/decisions", other, again=False, allowed=(409,))
             if answer is not None and answer.status != 409:
-                if self.history.subjects.get((app, id)) not in self.history.erased:
+                if not self.history.gone(app, id):
                     self.history.wrong(f"{id} of {app} was decided with other content: {answer.body!r}")
                 self.history.decided.pop((app, id), None)
                 self.mine.remove((app, id))
@@ -269,8 +499,7 @@ class Client(Owner):
         least = sum(low for (owner, name, _), (low, _) in history.rewards.items() if (owner, name) == (app, id))
         told = history.decided.get((app, id))
         answer = self.send("GET", f"/apps/{app}/v1/decisions/{id}", allowed=(404,))
-        gone = history.subjects.get((app, id)) in history.erased
-        if answer is None or gone:
+        if answer is None or history.gone(app, id):
             return
         if answer.status == 404:
             history.wrong(f"{id} of {app} was acknowledged and is not found")
@@ -287,25 +516,30 @@ class Client(Owner):
             return
         seen = {line.partition(b'"EventId":"')[2].partition(b'"')[0].decode() for line in answer.body.splitlines()}
         for _, id in before:
-            if id not in seen and "\x1f" not in id and self.history.subjects[app, id] not in self.history.erased:
+            if id not in seen and MARK not in id and not self.history.gone(app, id):
                 self.history.wrong(f"{id} of {app} was acknowledged before an export that lacks it")
 
     def explain(self, app: str) -> None:
         self.send("POST", f"/apps/{app}/v1/explanations", self.body(), again=False)
 
     def probe(self, app: str) -> None:
-        self.send("GET", "/readyz", again=False)
+        paths = ("/readyz", "/healthz", "/metrics", "/openapi.json", "/v1/agents", f"/apps/{app}/v1/versions", "/")
+        self.send("GET", self.kernel.random.choice(paths), again=False)
 
     # ------------------------------------------------------------------ changes
 
     def version(self, app: str) -> None:
-        name = self.fresh()
-        made = self.send("POST", f"/apps/{app}/v1/versions", {"name": name, "share": 0.25}, again=False, allowed=(409,))
-        if made is not None and made.status != 409:
+        name, may = self.fresh(), (400, 404, 409)  # others may have all of the decisions, or have changed it meanwhile
+        path = f"/apps/{app}/v1/versions"
+        made = self.send("POST", path, {"name": name, "share": 0.25}, again=False, allowed=may)
+        if made is not None and made.status < 400:
             if self.kernel.random.random() < 0.5:
-                self.send("POST", f"/apps/{app}/v1/versions/{name}/promote", again=False, allowed=(404, 409))
+                self.send("PATCH", f"{path}/{name}", {"share": 0.5}, again=False, allowed=may)
+                self.send("POST", f"{path}/{name}/promote", again=False, allowed=may)
+                if self.kernel.random.random() < 0.5:
+                    self.send("POST", f"/apps/{app}/v1/rollback", again=False, allowed=may)
             else:
-                self.send("DELETE", f"/apps/{app}/v1/versions/{name}", again=False, allowed=(404, 409))
+                self.send("DELETE", f"{path}/{name}", again=False, allowed=may)
 
     def settings(self, app: str) -> None:
         change = {"default": self.kernel.random.choice((0.0, -0.25, -0.5))}
