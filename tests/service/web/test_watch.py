@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import pickle
+import time
 import sys
 import warnings
 from collections.abc import Callable
@@ -219,7 +220,7 @@ def test_a_slow_policy_holds_nobody_up(engines: Callable[..., Engine], monkeypat
     engine.wait_learnt()
     now = [0.0]
     monkeypatch.setattr(watching, "WORK", 0.3)
-    monkeypatch.setattr(watching.time, "thread_time", lambda: now[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(time, "thread_time", lambda: now[0])
     follow = Rival.follow
 
     def takes(self: Rival, decision: Any, reward: float) -> None:
