@@ -6,8 +6,8 @@ import io
 import json
 import logging
 import pickle
-import time
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
