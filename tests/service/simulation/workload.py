@@ -198,7 +198,7 @@ class Client(Owner):
     def rank(self, app: str) -> None:
         """The same through the adapter of Personalizer."""
         id, base = self.fresh(), f"/apps/{app}/personalizer/v1.0"
-        asked = {
+        asked: dict[str, Any] = {
             "eventId": id, "contextFeatures": [{"user": "z"}, {"hour": 1}],
             "actions": [{"id": "a", "features": [{"size": 1}]}, {"id": "b", "features": []}],
             "deferActivation": self.kernel.random.random() < 0.3,
@@ -220,7 +220,7 @@ class Client(Owner):
     def slots(self, app: str) -> None:
         """Several decisions of one event, through the adapter."""
         id, base = self.fresh(), f"/apps/{app}/personalizer/v1.1-preview.3/multislot"
-        asked = {
+        asked: dict[str, Any] = {
             "eventId": id, "contextFeatures": [{"user": "z"}],
             "actions": [{"id": "a", "features": []}, {"id": "b", "features": []}, {"id": "c", "features": []}],
             "slots": [{"id": "top", "baselineAction": "a"}, {"id": "side", "baselineAction": "b"}],
@@ -247,7 +247,7 @@ class Client(Owner):
         """A list: each slot is a decision, and is rewarded by its arm or its number."""
         id, chance = self.fresh(), self.kernel.random
         arms = ["a", {"id": "b", "features": {"size": 1}}, "c"]
-        asked = {"id": id, "context": {"user": "z", "hour": chance.randrange(3)}, "arms": arms, "k": 2}
+        asked: dict[str, Any] = {"id": id, "context": {"user": "z", "hour": chance.randrange(3)}, "arms": arms, "k": 2}
         for k in range(2):
             self.may_be(app, f"{id}{MARK}{k}", asked)
         answer = self.send("POST", f"/apps/{app}/v1/rankings", asked)
@@ -274,7 +274,7 @@ class Client(Owner):
 
     def spend(self, app: str) -> None:
         """A decision that a hard budget of all processes must cover; its true cost comes with its reward."""
-        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["free", "dear"]}
+        asked: dict[str, Any] = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["free", "dear"]}
         self.may_be("paid", asked["id"], asked)
         answer = self.send("POST", "/apps/paid/v1/decisions", asked)
         if answer is None:
@@ -378,7 +378,7 @@ class Client(Owner):
 
     def _note(self) -> None:
         """A decision of the application that is configured, imported and begun anew."""
-        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
+        asked: dict[str, Any] = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
         self.may_be("notes", asked["id"], asked)
         answer = self.send("POST", "/apps/notes/v1/decisions", asked)
         if answer is not None:
@@ -429,7 +429,7 @@ class Client(Owner):
         """An application that is made by request, used, and retired."""
         name = f"extra{self.name}"
         self.send("PUT", f"/v1/apps/{name}", {"features": {"dim": 8}, "window": 3.0}, allowed=(409,))
-        asked = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
+        asked: dict[str, Any] = {"id": self.fresh(), "context": {"user": "nobody"}, "arms": ["a", "b"]}
         self.may_be(name, asked["id"], asked)
         answer = self.send("POST", f"/apps/{name}/v1/decisions", asked, allowed=(404,))  # it is not known there yet
         if answer is not None and answer.status != 404:
