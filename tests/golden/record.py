@@ -18,8 +18,13 @@ import numpy as np
 
 import armwise as aw
 from armwise.core import saving
+from armwise.features.encoding.arms import read_arms
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.requests.ranking import read_ranking
+from armwise.service.engine.requests.slots import MARK, prepare_slots
 from armwise.service.engine.roster import add_version
+from armwise.service.experiments.definition import Definition
+from armwise.service.experiments.hosted import HostedExperiment, create
 from armwise.service.journal.events import Creation
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import keyed
@@ -32,6 +37,7 @@ from tests.cases import CASES
 FOLDER = Path(__file__).parent
 TAUGHT, NEXT = 30, 10  # rounds that a model has learnt, and rounds that it goes on for
 NOW = 1_700_000_000.0
+EXPERIMENT, UNITS = "colour", [f"u{k}" for k in range(12)]
 APPS = {
     "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0}, features={"dim": 16}),
     "sums": Creation(agent={"class": "LinThompson"}, features={"dim": 16}),
@@ -93,7 +99,8 @@ def _models(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> None:
-    """Decisions, rewards in time and late, keys, a catalogue, versions, lessons, a reset, windows that close."""
+    """Decisions, rewards in time and late, keys, a catalogue, versions, lessons, a reset, windows that close, lists, an
+    experiment."""
     clock = [NOW]
     with tempfile.TemporaryDirectory() as where:
         path = Path(where) / "journal.db"
@@ -119,22 +126,55 @@ def _journal(folder: Path) -> None:
                 engine.reset("sums")
         rewards = [engine.prepare_reward("shop", id, 0.25) for id in ("e36", "e38")]
         engine.writer.write(keyed(rewards, lambda part: f"batch {part}"))
+        _lists(engine)
+        _experiment(engine)
         clock[0] += 700.0
         engine.expire()
         engine.reward("shop", "e0", 0.5)  # late
         engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="open")
         engine.snapshot()
-        said = describe(engine)
-        said["models"] = {app: saving.dumps(model).hex() for app, model in engine.models.items()}
+        said = describe(engine) | {"experiment": verdict(engine)}
+        said["models"] = {app: [model.lessons, model.version] for app, model in engine.models.items()}
         with engine.reading as journal:
             for kind in FORMATS:
                 (folder / f"export.{kind}").write_bytes(b"".join(pieces(journal, "shop", kind)))
         engine.stop()
         with _Archive(folder / "journal.zip") as archive:
+            archive.put("sums.model", saving.dumps(engine.models["sums"]))
             for file in sorted(path.parent.glob("journal.db*")):
                 if file.suffix not in (".lock", ".db-shm") and file.stat().st_size:
                     archive.put(file.name, file.read_bytes())
     _json(folder / "journal.json", said)
+
+
+def _lists(engine: Engine) -> None:
+    """Lists of two slots, one with a pinned arm; a reward of one slot each."""
+    arms = read_arms([b'"a"', b'{"id": "b", "features": {"size": 1}}', b'"c"'])
+    for k in range(6):
+        asked = read_ranking(b'{"hour": %d}' % k, arms, 2, f"list{k}", pinned={"1": "c"} if k == 3 else None)
+        engine.writer.write(prepare_slots(engine, "shop", asked, lambda slot, k=k: f"list {k} {slot}"))  # type: ignore[misc]
+        engine.writer.write([engine.prepare_reward("shop", f"list{k}", k / 8.0, slot=f"{MARK}{k % 2}")])
+
+
+def _experiment(engine: Engine) -> None:
+    """Units that are assigned, some exposed, some with outcomes; a change of its settings."""
+    metrics = [{"name": "revenue", "kind": "amount", "window": 100.0},
+               {"name": "harm", "guardrail": True, "tolerance": 0.1, "window": 50.0}]  # fmt: skip
+    made = Definition.read(["control", "blue"], metrics, exposure=True, start=2, planned=20)
+    test = create(engine, EXPERIMENT, made)
+    test.assign([(unit, {"hour": 1}) for unit in UNITS])
+    test.change("ramp 0.5", "ann", "to see", ramp=0.5)
+    test.expose(UNITS[:8])
+    test.outcome([(unit, 0.5 + k, None, f"paid {k}") for k, unit in enumerate(UNITS[:6])])
+    test.outcome([(UNITS[1], 1.0, "harm", None)])
+
+
+def verdict(engine: Engine) -> dict[str, Any]:
+    """What is known of the experiment: its settings, the arms of its units, and its verdict."""
+    test = HostedExperiment(engine, EXPERIMENT)
+    arms = [each.to_dict() for each in test.assign([(unit, {"hour": 1}) for unit in UNITS])]
+    whole = {"settings": test.to_dict(), "arms": arms, "verdict": test.verdict().to_dict()}
+    return json.loads(json.dumps(whole))  # type: ignore[no-any-return]
 
 
 def describe(engine: Engine) -> dict[str, Any]:
