@@ -76,7 +76,7 @@ def main() -> int:
             wrong += 1
             print(f"seed {seed}: {len(it.problems)} violations; the first: {it.problems[0]}", flush=True)
             print(f"  again: python -m tests.service.simulation --seed {seed} --schedules 1", flush=True)
-        if done % 100 == 0 or done == args.schedules:
+        if done % 20 == 0 or done == args.schedules:
             minutes = (time.monotonic() - began) / 60.0
             rate, hours = done / minutes, simulated / 3600.0
             print(f"{done} schedules, {rate:.0f} per minute, {acknowledged} acknowledgements, {hours:.1f} simulated "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import logging
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from tests.service.simulation.workload import KINDS, Client, History
 TROUBLE = 16.0  # simulated seconds
 CLIENTS, REQUESTS = 3, 22
 HEALED = 300.0  # simulated seconds in which everything is well again once the trouble is over
+COLLECT_EVERY = 10  # schedules
+_runs = itertools.count(1)
 ROUNDS = 40  # in which each kind of request is asked once
 LEFT_OUT = {("GET", "v1/live")}  # a stream without an end: tests/service/web/test_page.py
 
@@ -92,8 +95,9 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
+        if next(_runs) % COLLECT_EVERY == 0:
+            gc.collect()
         gc.enable()
-        gc.collect()
         for logger, disabled in zip(loggers, before):
             logger.disabled = disabled
 
