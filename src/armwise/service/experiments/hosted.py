@@ -277,11 +277,8 @@ class HostedExperiment:
                 arms = [bytes(arm) for arm in decision.arms]
                 write = self.engine.prepare(self.name, bytes(decision.context), arms, id=id, split=decision.p)
                 event: Any = write.event
-                event.arm, event.drawn_by, write.seen = (
-                    decision.arm,
-                    f"{self.name}/{ASSIGNED}",
-                    None,
-                )  # as it was assigned
+                event.arm, write.seen = decision.arm, None  # as it was assigned
+                event.drawn_by = f"{self.name}/{ASSIGNED}"
                 groups.setdefault(write.home, []).extend([write, *self._of_metrics(made, write)])
         for group in groups.values():
             self.engine.writer.write(group)
