@@ -19,12 +19,23 @@ import msgspec
 import pytest
 
 from armwise.core import saving
+from armwise.core.exporting import Policy
+from armwise.export.evaluators import javascript, python
 from armwise.features.encoding.tokens import InvalidInput
+from armwise.offline.logs.formats.edge_log import EdgeLog
 from armwise.offline.logs.log import Log
+from armwise.offline.logs.slate_log import SlateLog
+from armwise.service.adapters.flags import evaluate
+from armwise.service.adapters.flags.evaluate import read_unit
+from armwise.service.adapters.flags.failure import Failure
+from armwise.service.adapters.flags.track import Tracking
 from armwise.service.errors import Damaged
+from armwise.service.experiments.definition import Definition
 from armwise.service.journal.bodies import unpack_arms
 from armwise.service.journal.events import KINDS, Row
+from armwise.service.web.v1 import rankings
 from armwise.service.web.v1.decisions import read
+from armwise.service.web.v1.experiments import ExperimentRequest
 
 CORPUS = Path(__file__).parent / "corpus"
 MUTATIONS = 150  # of each sample; ``make fuzz`` sets ARMWISE_FUZZ_SECONDS instead
@@ -67,6 +78,46 @@ def _request(data: bytes) -> None:
     read(data, lambda name: pytest.fail("no catalogue is known"))
 
 
+def _flag(data: bytes) -> None:
+    """The bodies of an evaluation and of an event."""
+    try:
+        evaluate.read(data)
+    except Failure:
+        read_unit(bytes(msgspec.json.decode(data, type=Tracking).context))
+
+
+def _experiment(data: bytes) -> None:
+    sent = msgspec.json.decode(data, type=ExperimentRequest)
+    told = {field: getattr(sent, field) for field in sent.__struct_fields__}
+    Definition.read(told.pop("arms"), told.pop("metrics"), **told)
+
+
+def _policy(data: bytes) -> None:
+    """As it is, and as if whoever altered it had sealed it again."""
+    with contextlib.suppress(ValueError):
+        Policy.parse(data)
+    own = data.rstrip().rpartition(b',"checksum":"sha256:')[0] + b"}"
+    seal = b',"checksum":"sha256:' + hashlib.sha256(own).hexdigest().encode() + b'"}'
+    policy = Policy.parse(own[:-1] + seal)
+    javascript(policy), python(policy)
+
+
+def _beacons(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "beacons.jsonl"
+        path.write_bytes(data)
+        whole = EdgeLog.from_beacons(path, horizon=60.0, skip=True)
+        _ = whole.lessons(), whole.arm_names
+        EdgeLog.from_beacons(path, horizon=60.0)
+
+
+def _slates(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "slates.dsjson"
+        path.write_bytes(data)
+        _ = SlateLog.from_dsjson(path).totals
+
+
 def _log(name: str, make: Callable[[Path], Log]) -> Callable[[bytes], None]:
     def reader(data: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -77,12 +128,18 @@ def _log(name: str, make: Callable[[Path], Log]) -> Callable[[bytes], None]:
     return reader
 
 
-READERS: dict[str, tuple[Callable[[bytes], None], tuple[type[Exception], ...]]] = {
+READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]] = {
     "model": (_model, (saving.LoadError,)),
     "journal": (_journal, (Damaged, ValueError)),
     "request": (_request, (InvalidInput,)),
     "csv": (_log("csv", Log.from_csv), (ValueError,)),
     "dsjson": (_log("dsjson", Log.from_dsjson), (ValueError,)),
+    "slates": (_slates, (ValueError,)),
+    "ranking": (rankings.read, (InvalidInput,)),
+    "flag": (_flag, (Failure, msgspec.MsgspecError, UnicodeDecodeError)),
+    "experiment": (_experiment, (ValueError, msgspec.MsgspecError)),
+    "policy": (_policy, (ValueError,)),
+    "beacons": (_beacons, (ValueError,)),
 }
 
 

@@ -83,7 +83,8 @@ class EdgeLog:
                 line = _object(line)
                 if line.get("kind") == "outcome":
                     reward = _number("reward", line.get("reward"))
-                    outcomes.setdefault(line.get("id"), []).append((_number("time", line.get("time")), reward))
+                    time = _number("time", line.get("time"))
+                    outcomes.setdefault(_text("id", line.get("id")), []).append((time, reward))
                 else:
                     row = _beacon(line)
                     rows.setdefault(row["key"], row)
@@ -128,7 +129,8 @@ class EdgeLog:
             try:
                 each = _object(each)
                 value = _number("value", each.get("value"))
-                came.setdefault(each.get("subject"), []).append((_time("timestamp", each.get("timestamp")), value))
+                time = _time("timestamp", each.get("timestamp"))
+                came.setdefault(_text("subject", each.get("subject")), []).append((time, value))
             except ValueError as error:
                 problems.append(f"outcome {number}: {error}")
         if problems:
@@ -208,7 +210,7 @@ def _object(line: Any) -> dict[str, Any]:
     if isinstance(line, str):
         try:
             line = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"not JSON: {error}") from None
     if not isinstance(line, Mapping):
         raise ValueError(f"expected an object, got {line!r:.60}")
@@ -217,7 +219,7 @@ def _object(line: Any) -> dict[str, Any]:
 
 def _beacon(line: Mapping[str, Any]) -> dict[str, Any]:
     arms, arm, id = line.get("arms"), line.get("arm"), line.get("id")
-    if not isinstance(id, str) or not isinstance(arms, list) or arm not in [_id(each) for each in arms]:
+    if not isinstance(id, str) or not isinstance(arms, list) or arm not in list(map(_arm_id, arms)):
         raise ValueError(f"a decision must have an id, arms, and one of them as arm, got {id!r:.40} and {arm!r:.40}")
     context = line.get("context")
     if not isinstance(context, Mapping):
@@ -234,12 +236,31 @@ def _eppo(event: Mapping[str, Any]) -> dict[str, Any]:
     subject, action = event.get("subject"), event.get("action")
     if not isinstance(subject, str) or not isinstance(action, str):
         raise ValueError(f"subject and action must be texts, got {subject!r:.40} and {action!r:.40}")
-    context = {**(event.get("subjectNumericAttributes") or {}), **(event.get("subjectCategoricalAttributes") or {})}
+    context: dict[str, Any] = {}
+    for name in ("subjectNumericAttributes", "subjectCategoricalAttributes"):
+        attributes = event.get(name) or {}
+        if not isinstance(attributes, Mapping):
+            raise ValueError(f"{name} must be an object, got {attributes!r:.60}")
+        context |= attributes
     return {
         "key": subject, "unit": subject, "time": _time("timestamp", event.get("timestamp")), "context": context,
         "arm": action, "probability": _chance("actionProbability", event.get("actionProbability")),
         "policy": event.get("modelVersion", ""),
     }  # fmt: skip
+
+
+def _arm_id(arm: Any) -> str:
+    """The id of an arm of a beacon, which is a text, or an object with an id and features."""
+    id, features = (arm.get("id"), arm.get("features", {})) if isinstance(arm, Mapping) else (arm, {})
+    if not isinstance(id, str) or not isinstance(features, Mapping):
+        raise ValueError(f"an arm must be a text, or an object with an id and features, got {arm!r:.60}")
+    return id
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, got {value!r:.60}")
+    return value
 
 
 def _id(arm: Any) -> Any:
@@ -251,9 +272,13 @@ def _flat(arm: Any) -> Any:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
         raise ValueError(f"{name} must be a number, got {value!r:.60}")
-    return float(value)
+    return number
 
 
 def _chance(name: str, value: Any) -> float:
