@@ -4,6 +4,7 @@
     python -m benchmarks.rankings positions --peer FOLDER       beside gaudel/ranking_bandits
     python -m benchmarks.rankings vw [--data FOLDER]            clicks per list beside VW's --ccb_explore_adf
     python -m benchmarks.rankings time                          a list of 10 out of 1,000 items with 20 features
+    python -m benchmarks.rankings http                          the same over HTTP, beside a single decision
     python -m benchmarks.rankings exact                         IPS of a frozen ranker's log
 
 FOLDER of ``positions`` is a clone of github.com/gaudel/ranking_bandits (MIT), whose code and parameters are read there
@@ -14,7 +15,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +30,7 @@ import armwise as aw
 from armwise.agents.ranking.cascade import kl_index, ucb1_index
 from armwise.environments import Lists, RatedLists
 from armwise.racing.run.heat import world_seed
+from armwise.service.config import Config
 from benchmarks import common
 
 TABLE = {"CascadeUCB1": {2: 1290, 4: 987, 8: 575}, "CascadeKLUCB": {2: 358, 4: 275, 8: 149}}  # as printed
@@ -78,23 +83,29 @@ class Theirs:
         return regret
 
 
-def positions(peer: Path, runs: int, rounds: int) -> None:
-    """One parameter set of KDD and one of Yandex: the first of each file, its 10 best arms shuffled, 5 slots."""
+QUERIES = {"KDD": 7, "Yandex": 5}  # of each file, the query whose arms differ most among its first ten
+
+
+def positions(peer: Path, runs: int, rounds: int, only: str) -> None:
+    """One parameter set of KDD and one of Yandex: the ten best arms, shuffled, and the five most examined slots."""
     for name, kind in (("int", int), ("float", float), ("bool", bool)):
         if name not in np.__dict__:
             setattr(np, name, kind)  # the clone is written for NumPy of 2020
     sys.path.insert(0, str(peer))
-    for name in ("KDD", "Yandex"):
-        first = next(iter(json.loads((peer / "data" / f"param_{name}.txt").read_text()).values()))
-        theta = np.random.default_rng(1).permutation(np.sort(np.array(first["thetas"]))[::-1][:10])
-        kappa = np.array(first["kappas"])[:5]
-        L, k, T = len(theta), len(kappa), rounds
+    for name, query in QUERIES.items():
+        found = list(json.loads((peer / "data" / f"param_{name}.txt").read_text()).values())[query]
+        theta = np.random.default_rng(1).permutation(np.sort(np.array(found["thetas"]))[::-1][:10])
+        kappa = np.sort(np.array(found["kappas"]))[::-1][:5]
+        L, k = len(theta), len(kappa)
         world = Lists(L, k, "position-based", attraction=theta, weights=kappa)
-        for what, ours, theirs in _players(L, kappa, T):
-            mine = None if ours is None else aw.race({"it": ours()}, world, horizon=T, seeds=runs).regret("it")[:, -1]
+        for what, ours, theirs in _players(L, kappa, rounds):
+            if only not in what:
+                continue
+            mine = None if ours is None else aw.race({"it": ours()}, world, horizon=rounds, seeds=runs).regret("it")
+            mine = None if mine is None else mine[:, -1]
             try:
                 other = None if theirs is None else np.array(
-                    [Theirs(theirs()).play(theta, kappa, T, seed) for seed in range(runs)]
+                    [Theirs(theirs()).play(theta, kappa, rounds, seed) for seed in range(runs)]
                 )  # fmt: skip
             except Exception as error:
                 print(f"{what}: the clone failed with {error!r:.200}", flush=True)
@@ -168,7 +179,7 @@ def vw_play(block: Any, setting: str, examined_only: bool) -> tuple[float, float
     return clicks / len(block), seconds / len(block)
 
 
-def vw(data: Path | None, rounds: int, seeds: int) -> None:
+def vw(data: Path | None, rounds: int, seeds: int, only: str) -> None:
     """VW's setting is the best of its grid on seeds 100 and 101 of each world; reported are seeds 0 to 9."""
     worlds: dict[str, Any] = {
         "cascade": Lists(50, 5, dim=10),
@@ -180,6 +191,8 @@ def vw(data: Path | None, rounds: int, seeds: int) -> None:
         worlds["MovieLens small, cascade"] = RatedLists.from_file(file)
     ratios = []
     for name, world in worlds.items():
+        if only not in name:
+            continue
         modes = (False, True) if world.users == "cascade" else (False,)
 
         def theirs(seed: int, setting: str, mode: bool, world: Any = world) -> tuple[float, float]:
@@ -190,14 +203,13 @@ def vw(data: Path | None, rounds: int, seeds: int) -> None:
             key=lambda each: float(np.mean([theirs(seed, *each)[0] for seed in (100, 101)])),
         )
         d = world.width("features")
-        feedback = world.users if world.users != "position-based" else "semi-bandit"
         other, mine, slow, fast = [], [], [], []
         for seed in range(seeds):
             clicks, took = theirs(seed, *best)
             other.append(clicks)
             slow.append(took)
             block = _whole(world, rounds, seed)
-            ranker = aw.SlotBySlot(aw.LinUCB(d), feedback, seed=seed)
+            ranker = aw.SlotBySlot(aw.LinUCB(d), world.users, seed=seed)
             start = time.perf_counter()
             played = block.play(ranker)
             fast.append((time.perf_counter() - start) / len(block))
@@ -244,6 +256,51 @@ def clock() -> None:
         common.report(f"{name}: 10 of 1,000 items, 20 features", common.duration(taken), "limit", "1 ms", 1e-3 / taken)
 
 
+def http(turns: int = 40) -> None:
+    """POST /v1/rankings: 10 of 1,000 items with 20 features, in turns with a decision between them; all learn."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        words = ["-m", "armwise", "serve", "--listen", f"127.0.0.1:{port}", "--storage", folder]
+        with subprocess.Popen(
+            [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                with aw.Client(f"http://127.0.0.1:{port}", retries=60) as client:
+                    size = _in_turns(client, rng, turns)
+            finally:
+                process.terminate()
+    print(f"a body of {size / 1024:.0f} KiB; the service takes {Config().max_body / 1024:.0f} KiB")
+
+
+def _in_turns(client: Any, rng: np.random.Generator, turns: int) -> int:
+    times: dict[str, list[float]] = {"rank": [], "decide": []}
+    size = 0
+    for turn in range(turns + 5):
+        rows = rng.uniform(0, 1, (1000, 20)).round(3).tolist()
+        arms = [{"id": f"item {i}", "features": {f"f{j}": x for j, x in enumerate(row)}} for i, row in enumerate(rows)]
+        body = json.dumps({"context": {"hour": turn % 24}, "arms": arms, "k": 10}).encode()
+        for name, path in (("rank", "/v1/rankings"), ("decide", "/v1/decisions")):
+            sent = body if name == "rank" else body.replace(b', "k": 10}', b"}")
+            start = time.perf_counter()
+            answer = json.loads(client.send("POST", path, sent))
+            if turn >= 5:
+                times[name].append(time.perf_counter() - start)
+            if name == "rank":
+                shown = [slot["arm"] for slot in answer["slots"]]
+                client.reward(answer["id"], {shown[turn % 10]: 1.0})
+            else:
+                client.reward(answer["id"], 1.0)
+        size = len(body)
+    ranked, decided = (float(np.median(times[name])) for name in ("rank", "decide"))
+    common.report(f"HTTP, 10 of 1,000 items, 20 features, median of {turns}", common.duration(ranked),
+                  "one decision between them", common.duration(decided), decided / ranked,
+                  f"p90 {common.duration(float(np.quantile(times['rank'], 0.9)))}")  # fmt: skip
+    return size
+
+
 def exact(logs: int = 400, rounds: int = 200) -> None:
     """A frozen SlotBySlot(SquareCB) logs; IPS of a fixed order, over many logs, beside that order's true value."""
     world = Lists(6, 2, "position-based", attraction=[0.5, 0.4, 0.3, 0.2, 0.1, 0.1], weights=[1.0, 0.5])
@@ -272,18 +329,21 @@ def exact(logs: int = 400, rounds: int = 200) -> None:
 
 if __name__ == "__main__":
     arguments = common.parser(__doc__, data="ratings.parquet of MovieLens")
-    arguments.add_argument("part", choices=["kveton", "positions", "vw", "time", "exact"])
+    arguments.add_argument("part", choices=["kveton", "positions", "vw", "time", "http", "exact"])
     arguments.add_argument("--peer", type=Path, help="a clone of gaudel/ranking_bandits")
     arguments.add_argument("--runs", type=int, default=0, help="runs of each agent")
     arguments.add_argument("--rounds", type=int, default=0)
+    arguments.add_argument("--only", default="", help="of positions and vw: a part of the names to run")
     given: argparse.Namespace = arguments.parse_args()
     if given.part == "kveton":
         kveton(given.runs or 20, given.rounds or 100_000)
     elif given.part == "positions":
-        positions(given.peer, given.runs or 5, given.rounds or 100_000)
+        positions(given.peer, given.runs or 5, given.rounds or 100_000, given.only)
     elif given.part == "vw":
-        vw(given.data, given.rounds or 1000, given.runs or 10)
+        vw(given.data, given.rounds or 1000, given.runs or 10, given.only)
     elif given.part == "time":
         clock()
+    elif given.part == "http":
+        http()
     else:
         exact()

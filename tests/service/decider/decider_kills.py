@@ -1,7 +1,8 @@
 """Kill a process that uses a durable ``Decider``, again and again; nothing it acknowledged may be missing or changed.
 
-``python -m tests.service.decider.decider_kills --kills 200``; the tests run 5. Each process decides in batches and
-gives rewards, and writes what it was answered to a pipe, after it was answered; SIGKILL comes at a random moment.
+``python -m tests.service.decider.decider_kills --kills 200``; the tests run 5. Each process decides
+in batches, ranks lists and gives rewards, and writes what it was answered to a pipe, after it was answered; SIGKILL
+comes at a random moment.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import random
 import signal
 import tempfile
 import time
+from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import armwise as aw
+from armwise.service.engine.requests.slots import MARK, slot_id
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import entries, played
@@ -44,6 +47,10 @@ def use(folder: str, seed: int, told: Connection) -> None:
         some = [waiting.pop(chance.randrange(len(waiting))) for _ in range(min(len(waiting), 5))]
         receipts = shop.reward_many((d, round(chance.random(), 3)) for d in some)
         told.send(("rewarded", [receipt.id for receipt in receipts]))
+        lists = shop.rank_many([{"context": contexts[0], "arms": ["a", {"id": "b", "y": n % 3}, "c"], "k": 3}] * 4)
+        told.send(("decided", [(slot_id(r.id, k), s.arm, s.probability) for r in lists for k, s in enumerate(r.slots)]))
+        shop.reward(lists[0], {lists[0].arms[1]: 1.0, 0: 0.5})
+        told.send(("rewarded", [slot_id(lists[0].id, 1), slot_id(lists[0].id, 0)]))
 
 
 def kill_again_and_again(kills: int, folder: str, seed: int = 1, say: Any = lambda text: None) -> dict[str, int]:
@@ -103,9 +110,17 @@ def check(folder: str, decided: dict[str, tuple[str, float]], rewarded: set[str]
     for id, (arm, probability) in decided.items():
         decision = there[id].decision
         assert (played(decision), decision.p[decision.arm]) == (arm, probability), f"{id} was answered otherwise"
+    lists = Counter(id.partition(MARK)[0] for id in there if MARK in id)
+    halves = [event for event, slots in lists.items() if slots != len(there[slot_id(event, 0)].decision.slots)]
+    assert not halves, f"{len(halves)} lists are there in part, such as {halves[0]}"
     lost = [id for id in rewarded if len(there[id].outcomes) != 1]
     assert not lost, f"{len(lost)} acknowledged rewards are lost or doubled, such as that of {lost[0]}"
-    return {"decisions": len(decided), "rewards": len(rewarded), "events": report.events}
+    return {
+        "decisions": len(decided),
+        "lists": len({id.partition(MARK)[0] for id in decided if MARK in id}),
+        "rewards": len(rewarded),
+        "events": report.events,
+    }
 
 
 def main() -> None:

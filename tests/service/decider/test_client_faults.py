@@ -76,6 +76,24 @@ def test_a_fallback_is_an_arm_an_order_or_a_function(fallback: Any, arm: str) ->
         assert client.reward(decision.id, 1.0).status == "fallback", "also by its id"
 
 
+@pytest.mark.parametrize(
+    ("fallback", "arms"),
+    [("c", ["c", "b", "a"]), (["d", "c"], ["d", "b", "c"]), (lambda context, names: names[-1], ["d", "b", "c"])],
+)
+def test_a_list_falls_back_to_what_is_wanted_then_to_the_order_it_came_in(fallback: Any, arms: list[str]) -> None:
+    offered: list[Any] = ["a", {"id": "b", "of": 1}, "c", {"id": "d", "of": 1}]
+    with aw.Client("http://127.0.0.1:1", fallback=fallback, deadline=0.2) as client:
+        ranked = client.rank({"hour": 9}, offered, k=3, pinned={1: "b"})
+        assert ranked.arms == arms and all(slot.fallback for slot in ranked.slots)
+        assert ranked.probability != ranked.probability, "it is no list of the model"
+        assert [each.status for each in client.reward(ranked, {arms[0]: 1, arms[1]: 0})] == ["fallback"] * 2
+        assert [each.status for each in client.reward(ranked.id, [1, None, 0])] == ["fallback"] * 2
+        alone = client.rank({}, offered, k=3, at_most={"of": 1}).arms
+        assert len(set(alone)) == 3 and not {"b", "d"} <= set(alone)
+    with aw.Client("http://127.0.0.1:1", fallback="z", deadline=0.2) as client, pytest.raises(ServiceError):
+        client.rank({}, offered, k=2)
+
+
 def test_a_fallback_that_is_not_offered_is_an_error() -> None:
     with aw.Client("http://127.0.0.1:1", fallback="z", deadline=0.2) as client, pytest.raises(ServiceError):
         client.decide({}, ["a", "b"])

@@ -56,6 +56,15 @@ def test_a_list_is_ranked_and_rewarded(shop: Any) -> None:
     assert len(asyncio.run(shop.arank(WHERE, ARMS, k=2))) == 2
 
 
+def test_no_click_so_far_is_no_error(shop: Any) -> None:
+    """``{arm: 1 for arm in clicked}`` of a list that nobody clicked: nothing is said, and clicks may follow."""
+    ranked = shop.rank(WHERE, ARMS, k=3)
+    assert shop.reward(ranked, {}) == shop.reward(ranked.id, {}) == shop.reward(ranked, [None] * 3) == []
+    assert [each.status for each in shop.reward(ranked, {ranked.arms[2]: 1})] == ["taken"]
+    with pytest.raises(aw.UnknownDecision, match="e9"):
+        shop.reward("e9", {})
+
+
 def test_the_same_id_is_the_same_list(shop: Any) -> None:
     first = shop.rank(WHERE, ARMS, k=3, id="e/1")
     for _ in range(3):  # what is learnt in between changes no answer
@@ -89,7 +98,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.reward("e1", {other: 1}), "is not one of the arms that the list showed"),
         (lambda: shop.reward("e1", {2: 1}), "the list has slots 0 to 1, got 2"),
         (lambda: shop.reward("e1", [1, 0, 0]), "or 2 values"),
-        (lambda: shop.reward("e1", {}), "must name at least one slot"),
+        (lambda: shop.reward("e1", {}, final=True), "must name the slots for which they are final"),
         (lambda: shop.reward("e1", {ranked.arms[0]: "much"}), "must have a number"),
         (lambda: shop.reward("e1", {ranked.arms[0]: 1}, cost=1.0), "cost must be left out"),
         (lambda: shop.rank_many([{"arms": ARMS, "kk": 2}]), "a request has context, arms, k"),
@@ -117,6 +126,29 @@ def test_a_log_of_lists_is_a_slate_log(shop: Any) -> None:
         offline.evaluate_slates(log, ["b"])
     shop.decide(WHERE, ["a", "b"])  # lists and decisions: the slots are decisions among the others
     assert isinstance(shop.log(), offline.Log)
+
+
+def test_a_log_of_lists_warms_another_shop(tmp_path: Path) -> None:
+    """Of a shop, of its file, and of VW's CCB: the slots are learnt as the shop learns its own."""
+    shop, rng = aw.Decider(seed=1), np.random.default_rng(1)
+    for _ in range(80):
+        ranked = shop.rank(WHERE, ARMS, k=2, at_most={"price": 1})
+        shop.reward(ranked, [float(rng.random() < 0.1 + 0.7 * (arm == "blue")) for arm in ranked.arms])
+    log = shop.log()
+    row = next(log.decisions())
+    assert row["context"] == WHERE | {"slot": {"position": "1"}} and len(row["arms"]) == 4
+    assert {"id": "blue", "features": {"price": 3}} in row["arms"]
+    other = aw.Decider(seed=2)
+    assert other.warm_start(log) == 160
+    asked = other.rank(WHERE, ARMS, k=2)
+    assert other.explain(asked[0]).arms["blue"]["estimate"] == pytest.approx(
+        shop.explain(shop.rank(WHERE, ARMS, k=2)[0]).arms["blue"]["estimate"], abs=0.02
+    )
+    log.to_dsjson(tmp_path / "ccb.dsjson")  # VW's format
+    assert aw.Decider(seed=2).warm_start(offline.SlateLog.from_dsjson(tmp_path / "ccb.dsjson")) == 160
+    whole = offline.SlateLog(None, [[0, 1]], [1.0], [[0.5, 1.0]], n_arms=2)
+    with pytest.raises(ValueError, match="one reward for the whole ranking"):
+        other.warm_start(whole)
 
 
 @pytest.mark.parametrize("where", ["memory", "folder"])
@@ -186,7 +218,6 @@ def test_clicks_find_the_best_order() -> None:
         ({"a": 1, 0: 1}, "named twice"),
         ([1], "or 2 values"),
         ("ab", "or 2 values"),
-        ([None, None], "at least one slot"),
         ([float("nan"), 1], "must have a number"),
         ([True, 1], "must have a number"),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class SlateLog:
         for name, values in (("actions", actions), ("rewards", rewards), ("probabilities", probabilities)):
             if values is None:
                 raise LogError([f"{name} must be given, one for each slot of each row"])
+        self._named: list[tuple[Any, list[Any]]] | None = None  # each row's context and arms, where a file names them
         self.remarks = list(remarks)  # what a reader has to know of where the rows come from
         self.actions, self.arm_names = _numbered(actions, n_arms, arm_names)
         known = int(self.actions.max(initial=0)) + 1 if self.arm_names is None else len(self.arm_names)
@@ -117,7 +118,11 @@ class SlateLog:
         """
         from armwise.offline.logs.formats import slate_json
 
-        return cls(**slate_json.read(path, **options))
+        found = slate_json.read(path, **options)
+        named = found.pop("named")
+        log = cls(**found)
+        log._named = named
+        return log
 
     def to_dsjson(self, path: Any) -> None:
         """Write VW's CCB format, one ranking a line: costs are negative rewards, ``_inc`` is what a slot could show.
@@ -132,6 +137,38 @@ class SlateLog:
         from armwise.offline.logs.formats import slate_json
 
         slate_json.write(self, path)
+
+    def decisions(self) -> Iterator[dict[str, Any]]:
+        """Each slot as a decision, as ``Decider.warm_start`` takes them and ``Decider.rank`` makes them: the context
+        with the slot's position beside it, and the arms that the slots above left.
+
+        >>> log = SlateLog(actions=[["b", "a"]], rewards=[[1.0, 0.0]], probabilities=[[0.5, 1.0]])
+        >>> [(row["arms"], row["arm"], row["context"]) for row in log.decisions()][1]
+        (['a'], 'a', {'slot': {'position': '2'}})
+        """
+        if self.rewards.ndim == 1:
+            raise ValueError("log has one reward for the whole ranking: a decision of a slot needs a reward of its own")
+        names = [str(name) for name in (range(self.n_arms) if self.arm_names is None else self.arm_names)]
+        for i, actions in enumerate(self.actions.tolist()):
+            context: Any = {f"x{j}": x for j, x in enumerate(self.contexts[i].tolist())}
+            arms: list[Any] = list(names)
+            if self._named is not None:
+                context, some = self._named[i]
+                known = {arm["id"]: arm for arm in some}
+                arms = [known.get(name, name) for name in names]
+            for slot, arm in enumerate(actions):
+                if arm == ABSENT:
+                    continue
+                left = [k for k in range(self.n_arms) if k not in actions[:slot]]
+                if self.offered is not None:
+                    left = [k for k in left if self.offered[i, slot, k]]
+                parts = context if isinstance(context, list) else [context]
+                whole = {name: value for part in parts for name, value in part.items()}
+                yield {
+                    "context": whole | {"slot": {"position": str(slot + 1)}}, "arms": [arms[k] for k in left],
+                    "arm": names[arm], "probability": float(self.probabilities[i, slot]),
+                    "reward": float(self.rewards[i, slot]),
+                }  # fmt: skip
 
     @property
     def n_slots(self) -> int:

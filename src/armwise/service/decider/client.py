@@ -31,7 +31,7 @@ from armwise.service.decider.parsing import (
     read_reward,
 )
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards
-from armwise.service.engine.requests.slots import slot_id
+from armwise.service.engine.requests.slots import SlotsRequest, slot_id
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards per request
@@ -69,8 +69,9 @@ class Client(AsyncVerbs):
     the application, where the service has several.
 
     With ``fallback`` (an arm, several in the order in which they are wanted, or a function of the context and the arms'
-    names) a decision that the service does not answer within ``deadline`` seconds (default: ``timeout``) is answered
-    here, marked ``fallback=True``. It is no decision of the model: its probability is nan, and its reward is not sent.
+    names) a decision or a list that the service does not answer within ``deadline`` seconds (default: ``timeout``) is
+    answered here, marked ``fallback=True``. It is no decision of the model: its probability is nan, and its reward is
+    not sent.
 
     ``chaos`` lets attempts fail on purpose, to test an application's handlers: the probability of a ``"timeout"`` after
     the service took the request, of a ``"duplicate"``, of a ``"delay"`` of up to ``"seconds"``, of being
@@ -150,7 +151,7 @@ class Client(AsyncVerbs):
                     body = b'{"decisions":[%s]}' % b",".join(bodies)
                     answers = json.loads(self._send("POST", "/v1/batch/decisions", body, until=until))["decisions"]
             except ServiceError as error:
-                if self.fallback is None or not (error.status == 0 or error.status >= 500 or error.status == 429):
+                if not self._falls_back(error):
                     raise
                 found += [self._fall_back(id, context, arms, error) for id, context, arms in some]
                 continue
@@ -163,7 +164,7 @@ class Client(AsyncVerbs):
         self, context: Any = None, arms: Iterable[Any] = (), k: int = DEFAULT_SLOTS, *, id: str | None = None,
         pinned: Mapping[int, str] | None = None, at_most: Mapping[str, int] | None = None,
     ) -> Ranked:  # fmt: skip
-        """As ``Decider.rank``; no ``fallback`` answers it.
+        """As ``Decider.rank``; with a ``fallback``, its arms come first, then the others in the order they came in.
 
         >>> Client("http://127.0.0.1:1", retries=0).rank({"hour": 9}, ["a"], k=1)
         Traceback (most recent call last):
@@ -188,7 +189,14 @@ class Client(AsyncVerbs):
             body = b'%b,"context":%b,"arms":[%b]}' % (
                 json.dumps(sent).encode()[:-1], context, b",".join(map(bytes, asked.arms.raws)),
             )  # fmt: skip
-            answer = json.loads(self._send("POST", "/v1/rankings", body))
+            until = None if self.fallback is None else time.monotonic() + self.deadline
+            try:
+                answer = json.loads(self._send("POST", "/v1/rankings", body, until=until))
+            except ServiceError as error:
+                if not self._falls_back(error):
+                    raise
+                found.append(self._fall_back_list(sent["id"], context, asked, error))
+                continue
             slots = [
                 Decided(slot_id(answer["id"], slot), each["arm"], each["probability"],
                         {each["arm"]: each["probability"]}, seen, asked.arms)
@@ -226,7 +234,9 @@ class Client(AsyncVerbs):
     def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
         name = read_list_id(id, cost)
         if isinstance(id, Ranked):
-            given = dict(read_list_rewards(id.arms, given))
+            given = dict(read_list_rewards(id.arms, given, final))
+        if name in self._fell_back:
+            return [Receipt(name, "fallback") for value in _values(given) if value is not None]
         by_slot = isinstance(given, Mapping) and given and all(type(key) is int for key in given)
         sent = {"slots" if by_slot else "rewards": {str(k): v for k, v in given.items()} if by_slot else given}
         path = f"/v1/rankings/{urllib.parse.quote(name, safe='')}/rewards"
@@ -254,24 +264,50 @@ class Client(AsyncVerbs):
         taken = iter(found)
         return [Receipt(pair[0], "fallback") if pair[0] in self._fell_back else next(taken) for pair in every]
 
+    def _falls_back(self, error: ServiceError) -> bool:
+        """Whether an answer of the caller's own takes the place of one that did not come."""
+        return self.fallback is not None and (error.status == 0 or error.status >= 500 or error.status == 429)
+
     def _fall_back(self, id: str, context: bytes, arms: ArmColumns, error: ServiceError) -> Decided:
-        """Return the fallback's arm instead of an answer; raise the error if there is no fallback."""
-        names = list(arms.ids)
+        """The caller's own arm; raises the error if none is offered."""
+        arm = self._own_arm(context, list(arms.ids), error)
+        self._remember(id)
+        return Decided(id, arm, math.nan, {}, context, arms, fallback=True)
+
+    def _fall_back_list(self, id: str, context: bytes, asked: SlotsRequest, error: ServiceError) -> Ranked:
+        """The caller's own list: the wanted arms first, then the others in the order in which they came."""
+        slots: list[Decided] = []
+        for slot, seen in enumerate(asked.contexts):
+            free = asked.free([asked.arms.ids.index(each.arm) for each in slots])
+            names = [name for name, one in zip(asked.arms.ids, free) if one]
+            if len(names) == 1 or (slots and not callable(self.fallback) and not self._wanted(names)):
+                arm = names[0]
+            else:
+                arm = self._own_arm(context, names, error)
+            slots.append(Decided(slot_id(id, slot), arm, math.nan, {}, seen, asked.arms, fallback=True))
+        self._remember(id)
+        return Ranked(id, tuple(slots))
+
+    def _own_arm(self, context: bytes, names: list[str], error: ServiceError) -> str:
         if callable(self.fallback):
             arm = self.fallback(json.loads(context), names)
             if arm not in names:
                 raise ValueError(f"fallback must answer one of {names}, got {arm!r}") from error
-        else:
-            wanted = [self.fallback] if isinstance(self.fallback, str) else list(self.fallback or ())
-            offered = [name for name in wanted if name in names]
-            if not offered:
-                raise error
-            arm = offered[0]
+            return arm
+        if not (offered := self._wanted(names)):
+            raise error
+        return offered[0]
+
+    def _wanted(self, names: Sequence[str]) -> list[str]:
+        assert not callable(self.fallback)
+        wanted = [self.fallback] if isinstance(self.fallback, str) else list(self.fallback or ())
+        return [name for name in wanted if name in names]
+
+    def _remember(self, id: str) -> None:
         with self._lock:
             self._fell_back[id] = None
             while len(self._fell_back) > _MOST_REMEMBERED:
                 del self._fell_back[next(iter(self._fell_back))]
-        return Decided(id, arm, math.nan, {}, context, arms, fallback=True)
 
     def explain(self, decision: Decided) -> Explanation:
         """As ``Decider.explain``; the key needs the role read.
@@ -416,6 +452,10 @@ class Client(AsyncVerbs):
                 return self._idle.pop()
         kind = http.client.HTTPSConnection if self._scheme == "https" else http.client.HTTPConnection
         return kind(self.address, timeout=self.timeout)
+
+
+def _values(given: Any) -> Iterable[Any]:
+    return given.values() if isinstance(given, Mapping) else given
 
 
 def _close_all(connections: list[http.client.HTTPConnection]) -> None:

@@ -255,7 +255,7 @@ class Decider(AsyncVerbs):
     def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
         name = read_list_id(id, cost)
         try:
-            rewards = read_list_rewards(id.arms if isinstance(id, Ranked) else self._home.shown(name), given)
+            rewards = read_list_rewards(id.arms if isinstance(id, Ranked) else self._home.shown(name), given, final)
             return self._home.reward([(slot_id(name, slot), value, None) for slot, value in rewards], final)
         except Unknown:
             raise UnknownDecision(name) from None
@@ -303,8 +303,8 @@ class Decider(AsyncVerbs):
         return read_log(self._home.lines(), horizon)
 
     def warm_start(self, log: Any) -> int:
-        """Learn from logged decisions first: an ``offline.Log`` with names, several of them, or dictionaries with
-        context, arms, arm, probability and reward.
+        """Learn from logged decisions first: an ``offline.Log`` with names, a ``SlateLog`` of lists, several of them,
+        or dictionaries with context, arms, arm, probability and reward.
 
         Each is learnt as if this agent had drawn it with that probability; returns how many were learnt. They are no
         part of ``log()``, but a folder's journal has them: a replay learns them again.

@@ -284,23 +284,40 @@ def _table(costs: list[list[float]]) -> Floats:
 
 def _named(event: dict[str, Any]) -> dict[str, Any]:
     """One event in the application's words: a context of names, arms with ids and features."""
-    own = {name: value for name, value in event["c"].items() if not name.startswith("_")}
+    arms, arm, cost = named_arms(event["c"]["_multi"]), _arm(event), _cost(event)
+    return {
+        "context": named_context(event["c"]), "arms": arms, "arm": arms[arm]["id"], "probability": _probability(event),
+        "reward": 0.0 - float(event["_label_cost"]),
+    } | ({} if not cost else {"cost": cost[0] if len(cost) == 1 else cost})  # fmt: skip
+
+
+def named_context(context: dict[str, Any]) -> Any:
+    """What is shared by the actions of an event, by name.
+
+    >>> named_context({"User": {"age": 30}, "_multi": []}), named_context({"shared": {"hour": 9}, "_multi": []})
+    ({'User': {'age': 30}}, {'hour': 9})
+    """
+    own = {name: value for name, value in context.items() if not name.startswith("_")}
     for whole in ("shared", "context"):  # as our service writes it: the context as it came
         if set(own) == {whole} and isinstance(own[whole], dict):
-            own = own[whole]
-            break
+            return own[whole]
+    return own
+
+
+def named_arms(actions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The actions of an event as arms with ids and features.
+
+    >>> named_arms([{"_tag": "hat", "i": {"id": "hat"}, "f": {"price": 3}}, {"Article": {"tokens": 8}}])
+    [{'id': 'hat', 'features': {'price': 3}}, {'id': '1', 'features': {'Article': {'tokens': 8}}}]
+    """
     arms = []
-    for i, action in enumerate(event["c"]["_multi"]):
+    for i, action in enumerate(actions):
         features = {name: value for name, value in action.items() if not name.startswith("_")}
         for written in ("f", "features"):
             if isinstance(features.get(written), dict) and set(features) <= {"i", "id", written}:
                 features = features[written]
         arms.append({"id": str(action.get("_tag") or i), "features": features})
-    arm, cost = _arm(event), _cost(event)
-    return {
-        "context": own, "arms": arms, "arm": arms[arm]["id"], "probability": _probability(event),
-        "reward": 0.0 - float(event["_label_cost"]),
-    } | ({} if not cost else {"cost": cost[0] if len(cost) == 1 else cost})  # fmt: skip
+    return arms
 
 
 def _agreed(tags: list[Any] | None, actions: Sequence[Any]) -> list[Any] | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from armwise.offline.logs.cohorts import WHOLE, Cohort, cohort
 from armwise.offline.logs.formats import service_log
-from armwise.offline.logs.formats.dsjson import _is_number, flatten
+from armwise.offline.logs.formats.dsjson import _is_number, flatten, named_arms, named_context
 from armwise.offline.logs.rows import LogError, WeakLogWarning
 
 _SINGLE = "a decision of a single arm"
@@ -29,16 +29,18 @@ _MARK = "\x1f"  # between the event's id and the slot's number, in the service's
 class _Ranking:
     """One line: (arm, probability, reward, arms on offer) of each slot."""
 
-    def __init__(self, context: dict[str, Any], arms: list[str], total: float | None = None) -> None:
+    def __init__(self, context: Any, arms: list[str], named: tuple[Any, list[Any]], total: float | None = None) -> None:
         self.context, self.arms, self.total = context, arms, total
+        self.named = named  # the context and the arms as an application names them
         self.slots: list[tuple[int, float, float, list[int]]] = []
 
 
 def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float | None = None) -> dict[str, Any]:
-    """The rankings of a file, as ``SlateLog`` takes them; ``skip`` leaves out lines that are no ranking.
+    """The rankings of a file, as ``SlateLog`` takes them, and as the application named them.
 
-    Decisions of a single arm, which a service's log has beside them, are left out and counted in a warning. Lists of
-    the service are taken by age, as its decisions are (see ``cohorts``), with what each slot earned in ``horizon``.
+    ``skip`` leaves out lines that are no ranking. Decisions of a single arm, which a service's log has beside them, are
+    left out and counted in a warning. Lists of the service are taken by age, as its decisions are (see ``cohorts``),
+    with what each slot earned in ``horizon``.
     """
     rankings, problems, single, remarks = [], [], 0, list[str]()
     for number, ranking in _rankings(Path(path), horizon, remarks):
@@ -56,7 +58,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float
     if single:
         warnings.warn(WeakLogWarning(f"{single:,} of {single + len(rankings):,} decisions are of single arms, and left "
                                      "out (armwise.offline.Log.from_dsjson reads them)"), stacklevel=3)  # fmt: skip
-    return _arrays(rankings, features) | {"remarks": remarks}
+    return _arrays(rankings, features) | {"remarks": remarks, "named": [ranking.named for ranking in rankings]}
 
 
 def holds_rankings_alone(path: Path) -> bool:
@@ -159,7 +161,8 @@ def _from_vw(line: Any) -> _Ranking | str:
         return "a slates event without '_label_cost', the negative of the reward"
     tags = [action.get("_tag") for action in actions]
     names = [str(tag) if tag is not None else f"#{i}" for i, tag in enumerate(tags)]
-    ranking = _Ranking(context, names, -float(total) if per_slot else None)
+    named = named_context(context), named_arms(actions)
+    ranking = _Ranking(context, names, named, -float(total) if per_slot else None)
     shown: list[int] = []
     for k, outcome in enumerate(outcomes):
         mine = [i for i, action in enumerate(actions) if action.get("_slot_id") == k] if per_slot else None
@@ -215,7 +218,9 @@ def _from_service(events: list[dict[str, Any]], horizon: float | None = None) ->
     tags = [[action["_tag"] for action in event["c"]["_multi"]] for event in events]
     names = list(dict.fromkeys(name for some in tags for name in some))
     context = events[0]["c"].get("context", events[0]["c"].get("shared", {}))
-    ranking = _Ranking(_without_slot(context), names)
+    known = {arm["id"]: arm for event in events for arm in named_arms(event["c"]["_multi"])}
+    context = _without_slot(context)
+    ranking = _Ranking(context, names, (context, [known[name] for name in names]))
     for event, some, reward in zip(events, tags, settled, strict=True):
         offered, shown = [names.index(name) for name in some], names.index(some[event["_labelIndex"]])
         ranking.slots.append((shown, float(event["_label_probability"]), reward, offered))

@@ -84,9 +84,9 @@ def with_position(context: bytes, slot: int) -> bytes:
     return b'[%b%b{"slot":{"position":"%d"}}]' % (inner, b"," if inner else b"", slot + 1)
 
 
-def read_list_rewards(shown: Sequence[str], given: Any) -> list[tuple[int, float]]:
+def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> list[tuple[int, float]]:
     """Rewards of a list as (slot, value): {arm: value}, {slot: value} with whole numbers, or a value per slot from the
-    top, None where nothing is said.
+    top, None where nothing is said. Nobody clicked so far: {}, which says nothing of any slot.
 
     >>> read_list_rewards(["a", "b"], {"b": 1}), read_list_rewards(["a", "b"], {0: 0.5}), read_list_rewards(["a"], [1])
     ([(1, 1.0)], [(0, 0.5)], [(0, 1.0)])
@@ -108,8 +108,8 @@ def read_list_rewards(shown: Sequence[str], given: Any) -> list[tuple[int, float
         found = [(slot, value) for slot, value in enumerate(given) if value is not None]
     else:
         raise InvalidInput(f"rewards must be {{arm: value}}, {{slot: value}} or {len(shown)} values, got {given!r:.60}")
-    if not found:
-        raise InvalidInput("rewards must name at least one slot: a slot that nobody clicks needs no reward")
+    if final and not found:
+        raise InvalidInput("rewards must name the slots for which they are final: [0, 0, 0], say, where nobody clicked")
     for slot, value in found:
         number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
         if not number or not -LARGEST <= value <= LARGEST:

@@ -77,12 +77,13 @@ async def reward(call: Call) -> Response:
             raise InvalidInput('slots must be an object with the numbers of slots from 0 as keys: {"0": 1.0}')
         given = {int(key): value for key, value in slots.items()}
     final, writes = is_final(body), []
-    for slot, value in read_list_rewards(shown, given):
+    for slot, value in read_list_rewards(shown, given, final):
         key = retry_key(call, f"reward {slot} of list {event}")
         writes.append(
             call.engine.prepare_reward(call.application, event, finite(value), key, None, final, f"{MARK}{slot}")
         )
-    return reply({"rewards": [reward_answer(each) for each in await call.submit(writes)]})
+    written = await call.submit(writes) if writes else []
+    return reply({"rewards": [reward_answer(each) for each in written]})
 
 
 async def find(call: Call) -> Response:
