@@ -38,6 +38,8 @@ def test_the_best_list_is_the_best_of_all_and_values_are_means(name: str) -> Non
     rewards = np.array([many.click(t, shown)[1] for t in range(n)])
     error = rewards.std() / np.sqrt(n)
     assert abs(rewards.mean() - many.values(np.tile(shown, (n, 1)))[0]) <= 5 * error + 1e-9
+    clicks, chances = np.stack([many.click(t, shown)[0] for t in range(n)]), many.click_chances(np.tile(shown, (n, 1)))
+    assert (np.abs(clicks.mean(axis=0) - chances[0]) <= 5 * clicks.std(axis=0) / np.sqrt(n) + 1e-9).all()
 
 
 def test_users_click_as_their_model_says() -> None:

@@ -25,6 +25,7 @@ import msgspec
 
 from armwise.service.config import Config
 from armwise.service.engine.requests.draw import answer
+from armwise.service.engine.requests.slots import MARK, slot_id
 from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Written
@@ -55,12 +56,13 @@ def _serve(storage: str, port: int) -> None:
 
 
 class Caller(threading.Thread):
-    """Decides and rewards as fast as it is answered, and remembers every answer."""
+    """Decides, ranks and rewards as fast as it is answered, and remembers every answer."""
 
     def __init__(self, name: str, port: int, seed: int) -> None:
         super().__init__(daemon=True)
         self._name, self._port, self._random = name, port, random.Random(seed)
         self.decided: dict[str, bytes] = {}  # id -> the answer
+        self.listed: dict[str, tuple[str, float]] = {}  # id of a list's slot -> its arm and probability
         self.rewarded: dict[str, float] = {}
         self.unsure: set[str] = set()  # asked, and cut off before an answer
         self.strange: list[str] = []
@@ -85,6 +87,19 @@ class Caller(threading.Thread):
                 value = round(self._random.random(), 3)
                 self._post(line, f"/v1/decisions/{earlier}/reward", {"value": value}, 200)
                 self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
+            if n % 3 == 0:
+                self._rank(line, f"{id}-list", context, n)
+
+    def _rank(self, line: Line, id: str, context: Any, n: int) -> None:
+        slots = [slot_id(id, k) for k in range(2)]
+        self.unsure.update(slots)
+        body = {"id": id, "context": context, "arms": ["a", {"id": "b", "features": {"y": n % 3}}, "c"], "k": 2}
+        made = json.loads(self._post(line, "/v1/rankings", body, 201))["slots"]
+        self.listed |= {slot: (each["arm"], each["probability"]) for slot, each in zip(slots, made)}
+        self.unsure.difference_update(slots)
+        value = round(self._random.random(), 3)
+        self._post(line, f"/v1/rankings/{id}/rewards", {"slots": {"1": value}}, 200)
+        self.rewarded.setdefault(f"{slots[1]}:{value}:{n}", value)
 
     def _post(self, line: Line, path: str, body: Any, expected: int) -> bytes:
         status, data = line.ask("POST", path, body)
@@ -138,8 +153,9 @@ def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
     strange = [text for caller in callers for text in caller.strange]
     assert not strange, strange[:3]
     acknowledged = {id: data for caller in callers for id, data in caller.decided.items()}
+    listed = {slot: shown for caller in callers for slot, shown in caller.listed.items()}
     rewards = [(key.split(":")[0], value) for caller in callers for key, value in caller.rewarded.items()]
-    allowed = set(acknowledged) | {id for caller in callers for id in caller.unsure}
+    allowed = set(acknowledged) | set(listed) | {id for caller in callers for id in caller.unsure}
     engine = Config(storage=storage).engine()
     engine.start()  # recovers from the last snapshot
     engine.wait_learnt()
@@ -159,19 +175,32 @@ def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
                 if row.id in acknowledged:
                     same = msgspec.json.encode(DecisionAnswer.of(answer(Written(row)))) == acknowledged[row.id]
                     assert same, f"{row.id} was answered otherwise than it is journaled"
+                if row.id in listed:
+                    kept_as = answer(Written(row))
+                    assert (kept_as.arm, kept_as.probability) == listed[row.id], f"{row.id} was answered otherwise"
                 assert row.id in allowed, f"{row.id} was never asked for"
                 assert abs(sum(msgspec.json.decode(row.body, type=Decision).p) - 1.0) < 1e-9
             elif row.kind == "reward":
                 key = row.id, msgspec.json.decode(row.body)["value"]
                 kept[key] = kept.get(key, 0) + 1
         journal.connection.close()
-    missing = set(acknowledged) - set(found)
+    missing = (set(acknowledged) | set(listed)) - set(found)
     assert not missing, f"{len(missing)} acknowledged decisions are gone"
+    halves = [
+        id for id in found if MARK in id and any(slot_id(id.partition(MARK)[0], k) not in found for k in range(2))
+    ]
+    assert not halves, f"{len(halves)} lists are there in part, such as {halves[0]}"
     assert set(found.values()) <= {1}, "a decision is there twice"
     for key in rewards:
         assert kept.get(key, 0) > 0, f"the acknowledged reward of {key} is gone"
         kept[key] -= 1
-    return {"decisions": len(acknowledged), "rewards": len(rewards), "events": events, "lessons": lessons}
+    return {
+        "decisions": len(acknowledged),
+        "lists": len(listed) // 2,
+        "rewards": len(rewards),
+        "events": events,
+        "lessons": lessons,
+    }
 
 
 def main() -> None:

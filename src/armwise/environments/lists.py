@@ -64,6 +64,20 @@ class ListBlock(Block):
             return np.asarray(w @ self.weights[: w.shape[1]])
         return np.asarray(1.0 - (1.0 - w * self.weights[: w.shape[1]]).prod(axis=1))
 
+    def click_chances(self, lists: NDArray[np.int64]) -> Floats:
+        """How likely each slot of lists (T, k) is clicked.
+
+        >>> block = next(Lists(n_arms=3, n_slots=2, attraction=[0.5, 0.2, 0.0]).blocks(1, seed=1))
+        >>> block.click_chances(np.array([[0, 1]])).round(9).tolist()
+        [[0.5, 0.1]]
+        """
+        w = np.take_along_axis(self.attraction, lists, axis=1)
+        weights = self.weights[: w.shape[1]]
+        if self.users == "position-based":
+            return np.asarray(w * weights)
+        gone_on = np.cumprod(1.0 - w * weights, axis=1)[:, :-1]
+        return np.asarray(w * np.column_stack([np.ones(len(w)), gone_on]))
+
     def click(self, t: int, arms: NDArray[np.int64]) -> tuple[Floats, float]:
         """What the user of round t clicks on this list, and the reward of it.
 

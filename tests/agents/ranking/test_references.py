@@ -1,5 +1,6 @@
 """Each ranker against its paper, written out naively over the whole history."""
 
+import copy
 import math
 from typing import Any
 
@@ -81,6 +82,23 @@ def test_linear_rankers_are_ridges_of_what_was_examined(make) -> None:
         for arm, click in zip(ranking.arms, clicks):
             A, b = A + np.outer(X[arm], X[arm]), b + click * X[arm]
             if click and make is aw.CascadeLinUCB:
+                break
+
+
+def test_linear_thompson_draws_from_the_posterior_of_what_was_examined() -> None:
+    """N(A^-1 b, v^2 A^-1) with A and b of the slots down to the first click, drawn with the ranker's own normals."""
+    ranker, rng = aw.CascadeLinThompson(3, v=0.6, lam=0.4, seed=1), np.random.default_rng(6)
+    A, b = 0.4 * np.eye(3), np.zeros(3)
+    for _ in range(60):
+        X, z = rng.uniform(0, 1, (L, 3)), copy.deepcopy(ranker._rng).standard_normal(3)
+        drawn = np.linalg.solve(A, b) + 0.6 * np.linalg.solve(np.linalg.cholesky(A).T, z)
+        ranking = ranker.rank(X, K)
+        assert list(ranking.arms) == np.argsort(-(X @ drawn))[:K].tolist()
+        clicks = (rng.random(K) < 0.3).astype(float)
+        ranker.learn(X, ranking, clicks)
+        for arm, click in zip(ranking.arms, clicks):
+            A, b = A + np.outer(X[arm], X[arm]), b + click * X[arm]
+            if click:
                 break
 
 

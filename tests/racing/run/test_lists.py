@@ -28,6 +28,7 @@ def test_regret_is_what_a_plain_loop_measures(tmp_path: Path) -> None:
         assert (result.arms("KL", 1)[t] == arms).all()
     assert result.regret("KL")[1, -1] == pytest.approx(regret)
     assert result.clicks("KL")[1] == pytest.approx(clicks / 200)
+    assert result.best_clicks() == pytest.approx(np.array([[0.5, 0.5 * 0.4, 0.5 * 0.6 * 0.3]] * 2))
     assert result.costs == () and result.shown("KL").sum() == pytest.approx(3.0)
     result.save(tmp_path / "race.aw")
     again = aw.racing.Result.load(tmp_path / "race.aw")
@@ -53,8 +54,10 @@ def test_who_plays_what_is_checked_before_the_race() -> None:
         aw.race([aw.UCB1(8)], WORLD, horizon=10)
     with pytest.raises(ValueError, match="must be an agent"):
         aw.race([aw.CascadeUCB1(3)], aw.environments.Switching(3), horizon=10)
-    with pytest.raises(ValueError, match="no clicks by slot"):
-        aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=10, seeds=1).clicks("UCB1")
+    single = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=10, seeds=1)
+    for asked in (lambda: single.clicks("UCB1"), single.best_clicks):
+        with pytest.raises(ValueError, match="no clicks by slot"):
+            asked()
 
 
 def test_workers_do_not_change_a_bit() -> None:

@@ -235,7 +235,7 @@ def _stopping(result: Result) -> Figure:
 
 
 def _clicks(result: Result) -> Figure:
-    """Clicks per list on each slot, as a mean over the seeds with two standard errors either way."""
+    """Clicks per list on each slot: means over the seeds with two standard errors either way, and the best list's."""
     figure, axes = _axes("slot, from the top", "clicks per list")
     for name in _ranked(result):
         clicks = result.clicks(name)
@@ -243,6 +243,8 @@ def _clicks(result: Result) -> Figure:
         error = 2 * clicks.std(axis=0, ddof=1) / np.sqrt(len(clicks)) if len(clicks) > 1 else None
         axes.errorbar(np.arange(1, clicks.shape[1] + 1), clicks.mean(axis=0), yerr=error, label=name, capsize=2,
                       **drawn_as)  # fmt: skip
+    best = result.best_clicks().mean(axis=0)
+    axes.plot(np.arange(1, len(best) + 1), best, color="0.4", linestyle="--", label="the best list of each round")
     axes.set_ylim(bottom=0.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_below(axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from armwise.core.agent import Floats
 from armwise.core.capabilities.stopping import Stopping
 from armwise.core.tools.extras import needs
 from armwise.environments.lists import click_measure
-from armwise.racing.run.heat import Heat, Player, Run
+from armwise.racing.run.heat import Heat, Player, Run, world_seed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +101,24 @@ class Measured:
         if self.world.n_slots is None:
             raise ValueError(f"{self.world!r:.80} shows one arm a round, so there are no clicks by slot")
         return np.stack([self.metric(each, name)[:, -1] for each in self._clicks], axis=1) / self.horizon
+
+    def best_clicks(self) -> Floats:
+        """Clicks per list on each slot that the best list of each round can expect, one row per seed.
+
+        Where worlds are long, over their first block of rounds.
+
+        >>> import armwise as aw
+        >>> world = aw.environments.Lists(n_arms=3, n_slots=2, attraction=[0.5, 0.2, 0.0])
+        >>> aw.race([aw.CascadeKLUCB(3)], world, horizon=50, seeds=1).best_clicks().round(9)
+        array([[0.5, 0.1]])
+        """
+        if self.world.n_slots is None:
+            raise ValueError(f"{self.world!r:.80} shows one arm a round, so there are no clicks by slot")
+        found = []
+        for seed in self.seeds:
+            block: Any = next(iter(self.world.blocks(self.horizon, world_seed(seed))))
+            found.append(block.click_chances(block.best_lists).mean(axis=0))
+        return np.stack(found)
 
     def shown(self, name: str) -> Floats:
         """How often each arm was shown, per list, over the last quarter of the rounds and all seeds: (K,).
