@@ -74,6 +74,7 @@ class Client(threading.Thread):
         self._insists = insists  # asks for the same again until it has it
         self._name, self._port, self._random = name, port, random.Random(name)
         self.decided: dict[str, bytes] = {}
+        self.listed: dict[str, tuple[str, float]] = {}
         self.rewarded: dict[str, float] = {}
         self.unsure: set[str] = set()
         self.strange: list[str] = []
