@@ -49,7 +49,7 @@ def use(folder: str, seed: int, told: Connection) -> None:
         told.send(("rewarded", [receipt.id for receipt in receipts]))
         lists = shop.rank_many([{"context": contexts[0], "arms": ["a", {"id": "b", "y": n % 3}, "c"], "k": 3}] * 4)
         told.send(("decided", [(slot_id(r.id, k), s.arm, s.probability) for r in lists for k, s in enumerate(r.slots)]))
-        shop.reward(lists[0], {lists[0].arms[1]: 1.0, 0: 0.5})
+        shop.reward(lists[0], [0.5, 1.0, None])
         told.send(("rewarded", [slot_id(lists[0].id, 1), slot_id(lists[0].id, 0)]))
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from armwise.cli.main import main
 from armwise.features.encoding.arms import read_arms
@@ -37,13 +37,13 @@ def clicked(client: Any, id: str, value: float = 1.0) -> None:
 
 
 def slots_of(running: Running) -> list[Decision]:
-    journal = running.service.engine.open_journal()
+    journal = cast(Engine, running.service.engine).open_journal()
     return [row.event for row in journal.events() if isinstance(row.event, Decision)]
 
 
 def test_lists_are_drawn_from_all_versions_and_judge_them(run: Callable[..., Running]) -> None:
     running = run()
-    client, engine = running.client, running.service.engine
+    client, engine = running.client, cast(Engine, running.service.engine)
     for k in range(10):
         ranked(client, f"e{k}")
         clicked(client, f"e{k}")

@@ -185,7 +185,8 @@ class Client(AsyncVerbs):
             context, _ = read_context(request.get("context"))
             more = {name: request[name] for name in ("pinned", "at_most") if request.get(name) is not None}
             # Choose the id here, so that a retry finds the list it made.
-            sent = {"id": asked.id or uuid.uuid4().hex, "k": len(asked.names)} | more
+            id = asked.id or uuid.uuid4().hex
+            sent = {"id": id, "k": len(asked.names)} | more
             body = b'%b,"context":%b,"arms":[%b]}' % (
                 json.dumps(sent).encode()[:-1], context, b",".join(map(bytes, asked.arms.raws)),
             )  # fmt: skip
@@ -195,7 +196,7 @@ class Client(AsyncVerbs):
             except ServiceError as error:
                 if not self._falls_back(error):
                     raise
-                found.append(self._fall_back_list(sent["id"], context, asked, error))
+                found.append(self._fall_back_list(id, context, asked, error))
                 continue
             slots = [
                 Decided(slot_id(answer["id"], slot), each["arm"], each["probability"],
