@@ -269,3 +269,17 @@ def test_bad_definitions_are_named() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             aw.Experiment(**({"name": "colour", "arms": ["a", "b"]} | arguments))
+
+
+def test_the_journal_names_no_tester_and_erasing_one_forgets_it(folder: str) -> None:
+    """Testers are kept by a hash, as all units are; the log of changes says what was done, not to whom."""
+    with aw.Experiment("colour", ARMS, AT_ONCE, storage=folder, forced={"ann@shop.example": "blue"}) as test:
+        test.force("bob@shop.example", "green", by="eve")
+        assert [test.assign(f"{name}@shop.example").reason for name in ("ann", "bob")] == ["forced", "forced"]
+        assert test.settings["log"][-1]["what"] == "forced a tester to green"
+        test.erase("bob@shop.example")
+        assert test.assign("bob@shop.example").reason == "assigned" and len(test.settings["forced"]) == 1
+        test.force("ann@shop.example", None)
+    journal = Journal(open_store(folder).connect())
+    assert not any(b"shop.example" in bytes(row.body) for row in journal.events())
+    journal.connection.close()

@@ -274,6 +274,22 @@ class Experiment:
         """
         return await asyncio.to_thread(self.assign, unit, context)
 
+    async def aexpose(self, unit: str) -> bool:
+        """``expose`` for asyncio, in a thread.
+
+        >>> asyncio.iscoroutinefunction(Experiment.aexpose)
+        True
+        """
+        return await asyncio.to_thread(self.expose, unit)
+
+    async def averdict(self) -> ExperimentVerdict:
+        """``verdict`` for asyncio, in a thread.
+
+        >>> asyncio.iscoroutinefunction(Experiment.averdict)
+        True
+        """
+        return await asyncio.to_thread(self.verdict)
+
     async def aoutcome(
         self, unit: str, value: float = 1.0, metric: str | None = None, *, id: str | None = None
     ) -> OutcomeReceipt:

@@ -43,7 +43,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
     holdout: float = 0.0  # of all units, in no experiment of this journal that knows of it
     exposure: bool = False  # a unit counts when ``expose`` says so, not when it is assigned
     eligible: dict[str, list[Any]] = {}  # names of the context, and the values that are wanted
-    forced: dict[str, str] = {}  # the arm of testers, by unit
+    forced: dict[str, str] = {}  # the arm of testers, by unit; in the journal by the hash of its name
     mode: str = "split"
     least: float = 0.1  # share of every arm in mode "adaptive"
     stopped: str = ""  # the arm that everybody gets

@@ -75,7 +75,9 @@ def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExp
                 )
         return found
     holdout = max([definition.holdout, *(each.holdout for each in definitions(engine).values())])
-    definition = msgspec.structs.replace(definition, holdout=holdout, log=(LogLine(engine.now(), "created"),))
+    forced = {_unit_id(engine, unit): arm for unit, arm in definition.forced.items()}
+    created = LogLine(engine.now(), "created")
+    definition = msgspec.structs.replace(definition, holdout=holdout, forced=forced, log=(created,))
     made = {}
     for metric in definition.measured:
         app = definition.applications(name)[metric.name]
@@ -140,7 +142,7 @@ class HostedExperiment:
 
     def unit_id(self, unit: str) -> str:
         """The id of a unit's decisions: a hash keyed with the journal's secret, so that the journal names nobody."""
-        return self.engine.pseudonym(f"unit\0{unit}")
+        return _unit_id(self.engine, unit)
 
     def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
         """The arms of units, each with its context; new ones are assigned, in one commit per ``BATCH``."""
@@ -161,8 +163,8 @@ class HostedExperiment:
         for unit, context, tokens in read:
             id = ids[unit]
             reason: Reason | None = None
-            if unit in made.forced:
-                answers[unit] = Assignment(made.forced[unit], unit, "forced")
+            if id in made.forced:
+                answers[unit] = Assignment(made.forced[id], unit, "forced")
             elif id in self._known:
                 answers[unit] = Assignment(self._known[id][0], unit, "assigned", self._known[id][1])
             elif self.engine.uniform(HOLDOUT, id) < made.holdout:
@@ -329,6 +331,8 @@ class HostedExperiment:
     def erase(self, unit: str, retentions: Sequence[Retention] = ()) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
         id, made = self.unit_id(_unit(unit)), self.definition
+        if id in made.forced:
+            self.force(unit, None)
         apps = [*made.applications(self.name).values(), *([f"{self.name}/{ASSIGNED}"] if made.exposure else [])]
         retentions = retentions or [Retention(engine) for engine in self.engine.each]
         with self._lock:
@@ -426,10 +430,14 @@ class HostedExperiment:
     def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
         """Give a tester this arm, outside the numbers; None: no longer."""
         made = self.definition
-        forced = {name: each for name, each in made.forced.items() if name != unit}
+        id = self.unit_id(_unit(unit))
+        forced = {tester: each for tester, each in made.forced.items() if tester != id}
         if arm is not None:
-            forced = read_forced(forced | {unit: arm}, made.arms)
-        self.change(f"forced {unit}: {arm}", by, why, forced=forced)
+            read_forced({unit: arm}, made.arms)  # an error names the unit, not its hash
+            forced = read_forced(forced | {id: arm}, made.arms)
+        self.change(
+            "a tester is forced no longer" if arm is None else f"forced a tester to {arm}", by, why, forced=forced
+        )
 
     def report(self) -> str:
         """The page: verdict, intervals over time, arms, log."""
@@ -449,6 +457,10 @@ def _unit(unit: Any) -> str:
     if not isinstance(unit, str) or not unit:
         raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
     return unit
+
+
+def _unit_id(engine: ServedEngine, unit: str) -> str:
+    return engine.pseudonym(f"unit\0{unit}")
 
 
 def _names(context: bytes) -> Mapping[str, Any]:
