@@ -6,7 +6,8 @@ once a day (20 days of 1,000 units). ``power`` prints the units until the right 
 knew the effect; ``width`` the width at the planned size beside the formula of a published confidence sequence
 (conjugate-mixture empirical Bernstein, as in the package confseq, written down here); ``mismatch`` alarms where 5 % of
 an arm's units are lost, and where none are; ``kills``
-a process that is killed at work; ``sticky`` 100,000 units over restarts, sessions and a changed share.
+a process that is killed at work, 200 times; ``sticky`` 100,000 units over restarts and a changed share, in two
+processes on one PostgreSQL of its own (``--units``, ``--runs`` change these numbers).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy import special, stats
@@ -25,9 +27,10 @@ from scipy import special, stats
 import armwise as aw
 from armwise.offline.experiments.lifts import LiftSequence
 from armwise.offline.experiments.mismatch import MismatchTest
-from armwise.service.experiments.hosted import HostedExperiment
+from tests.service.database import Server
 
-UNITS, RUNS, BLOCK, AT_ONCE = 20_000, 1000, 1000, 250
+UNITS, RUNS, BLOCK, TOGETHER = 20_000, 1000, 1000, 250
+AT_ONCE = {"name": "buy", "window": None}
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # arms, chances of both arms, values
 World = Callable[[np.random.Generator, int, LiftSequence, int], Block]
 
@@ -89,8 +92,8 @@ def nulls(runs: int, only: str) -> None:
         if only not in name:
             continue
         rng, stopped, peeked, began = np.random.default_rng([seed, 33]), 0, 0, time.perf_counter()
-        for first in range(0, runs, AT_ONCE):
-            some = min(AT_ONCE, runs - first)
+        for first in range(0, runs, TOGETHER):
+            some = min(TOGETHER, runs - first)
             lifts = LiftSequence(2, cap=cap, shape=(some,))
             sums = np.zeros((3, 2, some))
             significant = np.zeros(some, dtype=bool)
@@ -205,31 +208,45 @@ def mismatch(runs: int) -> None:
               f"median {np.median(alarms):,.0f}", flush=True)  # fmt: skip
 
 
-def _batches(units: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(units), 1000):
-        yield units[start : start + 1000]
+_ASSIGNING = """
+import sys
+import armwise as aw
+url, k, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with aw.Experiment("colour", ["control", "green", "blue"], {"name": "buy", "window": None}, storage=url) as test:
+    starts = range(0, n, 500)
+    for start in starts if k == 0 else reversed(starts):  # towards each other: both are first for half of the units
+        units = [f"user-{i}" for i in range(start, min(start + 500, n))]
+        for unit, arm in zip(units, test.assign_many([(unit, {"process": k}) for unit in units]), strict=True):
+            print(unit, arm)
+"""
 
 
 def sticky(n: int) -> None:
-    """Units over three restarts, a changed share, and two sessions with memories of their own."""
-    units = [f"user-{i}" for i in range(n)]
-    with tempfile.TemporaryDirectory() as folder:
-        known: dict[str, str] = {}
+    """Units over three restarts and a changed share, assigned by two processes at once on one PostgreSQL."""
+    known: dict[str, str] = {}
+    with Server() as server:
+        url = server.new_database()
         for turn in range(4):
-            with aw.Experiment("colour", ["control", "green", "blue"], storage=folder) as test:
-                if turn == 2:
+            if turn == 2:
+                with aw.Experiment("colour", ["control", "green", "blue"], AT_ONCE, storage=url) as test:
                     test.split([0.1, 0.1, 0.8])
-                assert isinstance(test._hosted, HostedExperiment)
-                other = HostedExperiment(test._hosted.engine, "colour")
-                began = time.perf_counter()
-                for k, some in enumerate(_batches(units)):
-                    mine = test.assign_many(some) if k % 2 else other.assign([(unit, None) for unit in some])
-                    for unit, arm in zip(some, mine, strict=True):
-                        assert known.setdefault(unit, str(arm)) == arm, unit
-                print(f"turn {turn}: {n:,} units in {time.perf_counter() - began:.0f} s", flush=True)
-        counts = np.array([list(known.values()).count(arm) for arm in ("control", "green", "blue")])
-        chi = float(np.square(counts - n / 3).sum() / (n / 3))
-        print(f"no unit changed its arm; shares {counts.tolist()}, chi-square {chi:.2f}, p {stats.chi2.sf(chi, 2):.2f}")
+            began = time.perf_counter()
+            words = [sys.executable, "-c", _ASSIGNING, url]
+            children = [subprocess.Popen([*words, str(k), str(n)], stdout=subprocess.PIPE, text=True) for k in (0, 1)]
+            with ThreadPoolExecutor(2) as readers:
+                answers = list(readers.map(lambda child: child.communicate()[0].splitlines(), children))
+            for answer in answers:
+                if len(answer) != n:
+                    raise RuntimeError(f"a process assigned {len(answer)} of {n} units")
+                for line in answer:
+                    unit, arm = line.split()
+                    if known.setdefault(unit, arm) != arm:
+                        raise RuntimeError(f"{unit} has the arms {known[unit]} and {arm}")
+            seconds = time.perf_counter() - began
+            print(f"turn {turn}: {n:,} units in each of two processes, {seconds:.0f} s", flush=True)
+    counts = np.array([list(known.values()).count(arm) for arm in ("control", "green", "blue")])
+    chi = float(np.square(counts - n / 3).sum() / (n / 3))
+    print(f"no unit changed its arm; shares {counts.tolist()}, chi-square {chi:.2f}, p {stats.chi2.sf(chi, 2):.2f}")
 
 
 _CHILD = """
