@@ -143,8 +143,12 @@ def at_any_time(rng: Rng, healthy: bool, n: int = 5000, rate: float = 0.1, agent
     """An interval that may be looked at whenever one likes: a miss is one at any row."""
     drawn = rng.lognormal(0.0, 1.0, (n, 2)) if amounts else np.ones((n, 2))
     rewards, truth = (rng.random((n, 2)) < rate) * drawn, rate * (math.exp(0.5) if amounts else 1.0)
-    played = AGENTS[agent](2, int(rng.integers(2**31))).play(None, rewards)
-    log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=2)
+    if agent == "uniform":
+        arms = rng.integers(0, 2, n)
+        log = Log(arms=arms, rewards=rewards[np.arange(n), arms], probabilities=0.5, n_arms=2)
+    else:
+        played = AGENTS[agent](2, int(rng.integers(2**31))).play(None, rewards)
+        log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=2)
     found = adaptive(log, interval="asymptotic", warn=False)
     answers = {}
     for name in found:

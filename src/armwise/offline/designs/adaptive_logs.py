@@ -331,7 +331,8 @@ class _Job:
 
     def _against(self, s: Scores) -> list[str]:
         """Return warnings for a policy: of the log, and of drift where the interval assumes a constant mean."""
-        texts = s.weaknesses(self.policies)
+        likely = self.reward_range is not None and self.interval not in ("normal", "asymptotic")
+        texts = s.weaknesses(self.policies, likely=likely)
         if self._moved(s):
             texts.append(f"the mean moved over the rounds, and {self.interval!r} takes it for constant: the interval "
                          "is that of \"auto\", for the mean over these rounds")  # fmt: skip

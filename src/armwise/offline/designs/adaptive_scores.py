@@ -15,6 +15,7 @@ from armwise.offline.intervals.intervals import ConfidenceSequence, freedom
 from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 
 FEW = 30  # effective rows below which a normal interval is unreliable
+_NONE_OR_ONE = 2  # rewards other than the most frequent, below which limits of the rewards do not help
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
 FALSE_ALARMS = 0.005  # false-alarm rate of the "no chance" warning over all policies together
 _PARTS = 4  # of a log, in which the mean is compared
@@ -63,11 +64,12 @@ class Scores:
         """Return whether a normal interval is unreliable: it needs overlap for every arm and many effective rows."""
         return self.short or self._too_heavy or bool(self._rare) or self.worth < FEW
 
-    def weaknesses(self, policies: int = 1) -> list[str]:
+    def weaknesses(self, policies: int = 1, *, likely: bool = False) -> list[str]:
         """Return warnings about this policy's numbers.
 
         That the weights average less than 1 by chance is one thing for an interval, which then has to be another one,
-        and another for an alarm: over all ``policies`` of a healthy log there may hardly ever be one.
+        and another for an alarm: over all ``policies`` of a healthy log there may hardly ever be one. An interval that
+        knows the limits of the rewards (``likely``) holds with far fewer rows: its width says how few there are.
         """
         n, found, sure = len(self.w), list[str](), float(ndtri(1.0 - FALSE_ALARMS / policies))
         mean, error = float(self.w.mean()), self._error
@@ -86,8 +88,8 @@ class Scores:
             )
         elif self._too_heavy:
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        found += rare_rewards(self.rewards[self.w > 0], VERY_FEW)
-        if self.w.any() and self.worth < FEW:
+        found += rare_rewards(self.rewards[self.w > 0], _NONE_OR_ONE if likely else VERY_FEW)
+        if self.w.any() and self.worth < (VERY_FEW if likely else FEW):
             found.append(
                 f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"

@@ -301,21 +301,21 @@ def skewed_interval(
     """The interval around a value, given what each row adds to its error; wider on the side of their skewness.
 
     Where a few rows carry the spread (one buyer in twenty, at twenty times the mean), a mean that is too low comes
-    with an error that is too small, and a symmetric interval misses on that side. So each end is the farther of
-    Student's and of Hall's (1992) transformation of t, which removes its skewness to second order, as a bootstrap-t
-    does, without resampling; Student's t with the degrees of freedom of the variance, and less than ``units``
-    (clusters, effective rows). ``error`` is the standard error, where it is not that of the influence.
+    with an error that is too small, and a symmetric interval misses on that side. So the ends are those of Hall's
+    (1992) transformation of t, which removes its skewness to second order, as a bootstrap-t does, without resampling.
+    Its quantile is Student's with the degrees of freedom of the variance, and less than ``units`` (clusters, effective
+    rows). ``error`` is the standard error, where it is not that of the influence.
 
     >>> low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100)
     >>> round(low, 2), round(high, 2)
-    (0.0, 0.14)
+    (0.02, 0.13)
     """
     error = math.sqrt(float(influence @ influence)) if error is None else error
     if not (error > 0.0 and math.isfinite(error)):
         return value - error, value + error
     z = float(stdtrit(max(min(freedom(influence), units - 1.0), 1.0), 0.5 + level / 2))
-    down, up = (max(z, sign * _hall(sign * z, skewness_of(influence))) for sign in (1.0, -1.0))
-    return value - down * error, value + up * error
+    skewness = skewness_of(influence)
+    return value - _hall(z, skewness) * error, value - _hall(-z, skewness) * error
 
 
 def _hall(x: float, skewness: float) -> float:
