@@ -10,17 +10,17 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from armwise.core.agent import Floats
-from armwise.offline.intervals.bounded import betting
-from armwise.offline.intervals.intervals import ConfidenceSequence, freedom
+from armwise.offline.intervals.bounded import Bets, betting
+from armwise.offline.intervals.intervals import freedom
 from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 
 FEW = 30  # effective rows below which a normal interval is unreliable
-_NONE_OR_ONE = 2  # rewards other than the most frequent, below which limits of the rewards do not help
+_NONE_OR_ONE = 2  # effective rows, or rewards that differ, below which limits of the rewards do not help
+_CAUTION = 20.0  # the weights that first bets reckon with: no look at the log may change it
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
 FALSE_ALARMS = 0.005  # false-alarm rate of the "no chance" warning over all policies together
 _PARTS = 4  # of a log, in which the mean is compared
 _MOVED = 1e-3  # p-value of "the mean is the same in all parts" below which it moved
-_FIRST_BETS = 50  # rows before the first bet: they say how large weights are
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Scores:
         elif self._too_heavy:
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
         found += rare_rewards(self.rewards[self.w > 0], _NONE_OR_ONE if likely else VERY_FEW)
-        if self.w.any() and self.worth < (VERY_FEW if likely else FEW):
+        if self.w.any() and self.worth < (_NONE_OR_ONE if likely else FEW):
             found.append(
                 f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"
@@ -171,15 +171,10 @@ class Scores:
         return centre - half, centre + half
 
     def _sequence(self, level: float, low: float, high: float) -> tuple[Floats, Floats]:
-        """The confidence sequence. How large weights get is known from the rows before: the first are not bet on."""
-        ends = np.full(len(self.w), low), np.full(len(self.w), high)
-        bets, start = ConfidenceSequence(level, low, high, float(self.table.shape[1])), _FIRST_BETS
-        while start < len(self.w):
-            rows = slice(start, 2 * start)
-            bets.max_weight = max(float(self.table.shape[1]), float(self.w[:start].max()))
-            ends[0][rows], ends[1][rows] = bets.update(self.rewards[rows], self.w[rows])
-            start *= 2
-        return ends
+        """The confidence sequence of bets on w r and on w (high - r), cautious from the first row on."""
+        bets = Bets(low, high, level, scale=_CAUTION)
+        bets.add(self.w * (self.rewards - low), self.w * (high - self.rewards))
+        return bets.path()
 
 
 def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 1000) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from armwise.core.agent import Floats, count, fraction
-from armwise.offline.designs.slot_interactions import Interactions
+from armwise.offline.designs.slot_interactions import Interactions, shared_level
 from armwise.offline.designs.slot_interactions import p_value as _p_value
 from armwise.offline.estimators.reward_models import folds_of
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio, title
@@ -248,7 +248,7 @@ class _Scorer:
         doubts = [self.down[:, -1] * self.log.totals - scores]
         if name == "iips":
             doubts.append((self.down * self._rewards()).sum(axis=1) - scores)  # it holds only if rips does
-        p = min([*map(_p_value, doubts), self._interactions.p_value(name)]) * (len(doubts) + 1)
+        p = shared_level([(8.0, self._interactions.p_value(name)), *((1.0, _p_value(doubt)) for doubt in doubts)])
         return [f"{_ASSUMED[name]} (p = {p:.1g}): take sips"] if p < _FALSE_ALARM else []
 
     @cached_property

@@ -20,6 +20,7 @@ from armwise.offline.logs.rows import Ints
 from armwise.offline.logs.slate_log import SlateLog
 
 MIN_ROWS = 100  # effective rows below which nothing is tested
+_GOOD = 6.0  # share of the level of tests that others have 1 of
 MAX_ARMS = 20  # whose effects on other slots are tested one by one
 
 
@@ -33,6 +34,16 @@ def p_value(numbers: Floats) -> float:
     if not spread > 1e-12 * float(np.abs(numbers).max(initial=0.0)):
         return 1.0
     return 2.0 * float(stdtr(freedom(numbers), -abs(float(numbers.mean())) / spread * math.sqrt(n)))
+
+
+def shared_level(found: list[tuple[float, float]]) -> float:
+    """The p-value of several tests that share the level: (share, p-value) each.
+
+    >>> shared_level([(1.0, 0.5), (3.0, 0.03)])
+    0.04
+    """
+    total = sum(share for share, _ in found)
+    return min(1.0, *(p * total / share for share, p in found))
 
 
 class Interactions:
@@ -57,15 +68,15 @@ class Interactions:
             return 1.0
         if name == "pi":
             columns = np.sum(list(self._sums()), axis=0)
-            found = [p_value(column) for column in columns.T]
-        else:
-            below = np.sum(list(self._others(below=True)), axis=0)
-            above = np.sum(list(self._others(below=False)), axis=0) if name == "iips" else np.zeros_like(below)
-            both = above + below
-            sides = (above, below, both) if name == "iips" else (below,)
-            found = [*(p_value(side[:, 0]) for side in sides), p_value(both[:, 1])]
-            found += [_hotelling(both[:, 2:])] if both.shape[1] > 2 else []
-        return min(1.0, min(found) * len(found))
+            return shared_level([(1.0, p_value(column)) for column in columns.T])
+        below = np.sum(list(self._others(below=True)), axis=0)
+        above = np.sum(list(self._others(below=False)), axis=0) if name == "iips" else np.zeros_like(below)
+        both = above + below
+        sides = (above, below, both) if name == "iips" else (below,)
+        # how good the other arms are is what matters in most logs, so it has most of the level
+        found = [*((_GOOD / len(sides), p_value(side[:, 0])) for side in sides), (1.0, p_value(both[:, 1]))]
+        found += [(1.0, _hotelling(both[:, 2:]))] if both.shape[1] > 2 else []
+        return shared_level(found)
 
     def _others(self, below: bool) -> Iterator[Floats]:
         """Of each slot: its reward beyond its own arm's mean, times how good and which the arms above or below are."""

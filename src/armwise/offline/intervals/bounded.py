@@ -171,6 +171,23 @@ class Bets:
         return float(self._candidates[::-1][max(last, 0)] if not ruled_out.all() else self._candidates[0])
 
 
+    def path(self) -> tuple[Floats, Floats]:
+        """The ends after each row that was taken in.
+
+        >>> bets = Bets(0.0, 1.0)
+        >>> bets.add(np.ones(50), np.zeros(50))
+        >>> low, high = bets.path()
+        >>> low.shape, bool(low[-1] == bets.low), bool(low[10] < low[40]), float(high[-1])
+        ((50,), True, True, 1.0)
+        """
+        ends = []
+        for side, candidates in zip(self._sides, (self._candidates, self._candidates[::-1]), strict=True):
+            when = np.maximum.accumulate(side.when if candidates is self._candidates else side.when[::-1])
+            ruled_out = np.searchsorted(when, np.arange(1.0, side.seen + 1.0), side="right")
+            ends.append(candidates[np.maximum(ruled_out - 1, 0)])
+        return ends[0], ends[1]
+
+
 def betting(
     above_floor: Floats, below_ceiling: Floats, low: float, high: float, level: float = 0.95, *, scale: float = 1.0
 ) -> tuple[float, float]:
@@ -209,15 +226,20 @@ class _Wealth:
         self._means, self._log, self._n = means, log_inverse_alpha, n
         self._scale, self._prior = max(scale, 1.0), 0.25 if scale <= 1.0 else scale
         self._capital = np.zeros(len(means))
-        self.ruled_out = np.zeros(len(means), dtype=bool)
-        self._seen = self._sum = self._scatter = 0.0
+        self.when = np.full(len(means), np.inf)  # the row that ruled it out
+        self.seen = self._sum = self._scatter = 0.0
+
+    @property
+    def ruled_out(self) -> np.ndarray:
+        """Which candidates are ruled out."""
+        return np.isfinite(self.when)
 
     def add(self, x: Floats) -> None:
         for start in range(0, len(x), 2048):
             self._add(x[start : start + 2048])
 
     def _add(self, x: Floats) -> None:
-        t = self._seen + np.arange(1, len(x) + 1)
+        t = self.seen + np.arange(1, len(x) + 1)
         sums = self._sum + np.concatenate([[0.0], np.cumsum(x)])
         mean = (0.5 + sums[1:]) / (t + 1.0)  # after each row
         scatter = self._scatter + np.concatenate([[0.0], np.cumsum((x - mean) ** 2)])
@@ -231,6 +253,7 @@ class _Wealth:
             most = 0.75 / means
         gains = np.minimum(bet[:, None], most[None, :]) * (x[:, None] - means[None, :])
         capital = self._capital[left] + np.cumsum(np.log1p(gains), axis=0)
-        self.ruled_out[left] = capital.max(axis=0) >= self._log
+        rich = capital >= self._log
+        self.when[left] = np.where(rich.any(axis=0), t[np.argmax(rich, axis=0)], np.inf)
         self._capital[left] = capital[-1]
-        self._seen, self._sum, self._scatter = float(t[-1]), sums[-1], scatter[-1]
+        self.seen, self._sum, self._scatter = float(t[-1]), sums[-1], scatter[-1]
