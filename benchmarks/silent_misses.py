@@ -175,8 +175,9 @@ def read(files: list[Path]) -> dict[tuple[str, bool], dict[str, list[logs.Answer
         key = piece["setting"], piece["healthy"], piece["first"]
         if key not in seen:
             seen.add(key)
+            own = found.setdefault(key[:2], {})
             for name, each in piece["answers"].items():
-                found.setdefault(key[:2], {}).setdefault(name, []).extend(tuple(answer) for answer in each)
+                own.setdefault(name, []).extend(tuple(answer) for answer in each)
     return found
 
 
@@ -201,13 +202,13 @@ def main() -> None:
         return
     end, done = time.monotonic() + 60.0 * args.minutes, read([args.to] if args.to else [])
     for name, healthy in both:
-        found = done.get((name, healthy), {})
+        found = done.get((name, healthy), dict[str, list[logs.Answer]]())
         for first in range(len(next(iter(found.values()), [])), args.runs, _PIECE):
             if time.monotonic() > end:
                 return
             more = answers(name, healthy, args.first + first, min(_PIECE, args.runs - first))
-            for key, each in more.items():
-                found.setdefault(key, []).extend(each)
+            for estimate, each in more.items():
+                found.setdefault(estimate, []).extend(each)
             if args.to:
                 with args.to.open("a") as file:
                     file.write(

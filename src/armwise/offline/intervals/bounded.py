@@ -170,7 +170,6 @@ class Bets:
         last = int(np.argmin(ruled_out)) - 1
         return float(self._candidates[::-1][max(last, 0)] if not ruled_out.all() else self._candidates[0])
 
-
     def path(self) -> tuple[Floats, Floats]:
         """The ends after each row that was taken in.
 
@@ -232,7 +231,7 @@ class _Wealth:
     @property
     def ruled_out(self) -> np.ndarray:
         """Which candidates are ruled out."""
-        return np.isfinite(self.when)
+        return np.asarray(np.isfinite(self.when))
 
     def add(self, x: Floats) -> None:
         for start in range(0, len(x), 2048):
