@@ -171,6 +171,14 @@ def rare_sequence(rng: Rng, healthy: bool, n: int = 2000, p: float = 0.05) -> An
     }
 
 
+def rare_agent(rng: Rng, healthy: bool, n: int = 1000, p: float = 0.02) -> Answers:
+    """An arm that an agent drew about twenty times: its interval is wide, and nothing is wrong with it."""
+    arms = (rng.random(n) < p).astype(int)
+    log = Log(arms=arms, rewards=(rng.random(n) < 0.5) * 1.0, probabilities=np.where(arms == 1, p, 1 - p), n_arms=2)
+    found = adaptive(log, warn=False)
+    return {"arm 1": answer_of(found["arm 1"], 0.5, found.verdict)}
+
+
 # ---------------------------------------------------------------------- rankings and arms with embeddings
 
 _WORTH, _SLOTS = np.array([0.1, 0.3, 0.5, 0.6]), 3

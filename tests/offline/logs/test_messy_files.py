@@ -269,6 +269,13 @@ def test_copies_of_rows_are_found(known):
             evaluate(Log(arms=log.arms, rewards=log.rewards, contexts=log.contexts, probabilities=0.5), aw.Constant(1))
 
 
+def test_copies_are_found_among_rows_that_chance_makes_equal_too():
+    # Few ages and rewards: rows repeat by chance, but a file joined three times has each of them 3, 6, 9 times.
+    frame = trial(1000)
+    for thrice in (frame.loc[np.repeat(frame.index, 3)], pd.concat([frame] * 3, ignore_index=True)):
+        assert Log.from_pandas(thrice).copies.startswith("2,000 of 3,000 rows are copies of other rows in every column")
+
+
 def test_rows_that_are_equal_by_chance_are_no_copies():
     # 60 ages, two arms, few rewards: most rows equal another. A failure would be a false alarm on every such log.
     for seed in range(20):

@@ -20,6 +20,7 @@ _MOVED = (
 )
 _FEW_ARMS = 6  # whose probabilities are named
 _WIDTH, _INDENT = 100, 12
+_MOST_LINES = 4  # of the names of columns
 
 ESTIMATORS = {
     "ips": "inverse propensity score: unbiased if the probabilities are right, high variance",
@@ -66,13 +67,15 @@ class Plan:
     estimator: str
     interval: str
 
-    def lines(self) -> list[str]:
-        """The plan for a terminal."""
+    def lines(self, explain: bool = False) -> list[str]:
+        """Return the plan as lines for a terminal; ``explain`` names all columns, however many there are."""
         found = []
         for name, text in asdict(self).items():
             label = name
             for part in text.split("; ") if name == "columns" else [text]:
                 lines = textwrap.wrap(part, _WIDTH - _INDENT) or [""]
+                if name == "columns" and len(lines) > _MOST_LINES and not explain:
+                    lines = [*lines[: _MOST_LINES - 1], "... and others (--explain names all)"]
                 found += [f"  {label:<{_INDENT - 2}}{lines[0]}", *(" " * _INDENT + line for line in lines[1:])]
                 label = ""
         return found

@@ -94,7 +94,7 @@ def full_text(result: Evaluation | Evaluations | Comparison, table: list[str], e
     """The plan of the analysis, the answer, the table, the warnings, in the order in which they are read."""
     if result.plan is None:
         return result.table()
-    parts = [["Plan", *result.plan.lines()], ["Answer", *_wrapped(result.answer)], table]
+    parts = [["Plan", *result.plan.lines(explain)], ["Answer", *_wrapped(result.answer)], table]
     notes = [note for note in getattr(result, "notes", []) if not note.startswith("columns: ")]
     parts += [notes] if notes else []
     if explain:

@@ -13,6 +13,10 @@ MAX_SAMPLE = 50_000  # rows examined
 _FEWEST = 20  # copies below which no warning is given
 _SHARE = 0.005  # share of the rows below which no warning is given
 _ALL = 0.998  # of the rows that share a context with another: if so many share the outcome, they are copies
+_SAID = (
+    "{:,} of {:,} rows are copies of other rows in every column: remove them, or if they are decisions of the same "
+    "user, count them together (cluster=, --cluster)"
+)
 _RICH = 0.05  # different contexts as a share of the rows, from which on they hardly repeat by chance
 
 
@@ -30,6 +34,8 @@ def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabil
     '600 of 900 rows are copies of other rows in e'
     >>> copies([arms, arms * 0.5], [x.round()], np.full(300, 0.5))
     ''
+    >>> copies([arms[thrice], arms[thrice] * 0.5], [x[thrice].round(1)], np.full(900, 0.5))[:45]
+    '600 of 900 rows are copies of other rows in e'
     """
     n = len(outcome[0])
     if not others or n < 2 * _FEWEST:
@@ -39,14 +45,28 @@ def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabil
     n_copies = n - (int(whole.max()) + 1)
     if n_copies < max(_FEWEST, _SHARE * n):
         return ""
+    times = _times(whole)
+    if times > 1:
+        n_copies = n - n // times
+        return _SAID.format(n_copies, n)
     pairs, equal = _pairs(context), _pairs(whole)
     by_chance = 1.0 if probabilities is None else float(np.mean(probabilities))
     different = int(context.max()) + 1
     all_equal = different > _RICH * n and n_copies > _ALL * (n - different)
     if not (all_equal or equal > (0.5 + 0.5 * by_chance) * pairs):
         return ""
-    return (f"{n_copies:,} of {n:,} rows are copies of other rows in every column: remove them, or if they are "
-            "decisions of the same user, count them together (cluster=, --cluster)")  # fmt: skip
+    return _SAID.format(n_copies, n)
+
+
+def _times(ids: Ints) -> int:
+    """Return how many times every row is there, as in a file that was joined twice: 1 unless all counts have a divisor.
+
+    >>> _times(np.tile(np.arange(50) % 40, 3)), _times(np.arange(90) % 40)
+    (3, 1)
+    """
+    counts = np.bincount(ids)
+    rest = np.delete(counts, ids[-1])  # of a longer log the last row may have lost its copies
+    return int(np.gcd.reduce(rest)) if len(rest) >= _FEWEST else 1
 
 
 def _ids(values: np.ndarray) -> Ints:

@@ -9,6 +9,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.offline.logs.checks.balance import Balance
+from armwise.offline.logs.formats.cells import outcomes
 from armwise.offline.logs.labels import Ints
 from armwise.offline.logs.rows import LogBlock
 
@@ -90,7 +91,11 @@ def are_probabilities(name: str, values: np.ndarray, arms: Ints) -> bool:
     >>> arms = np.random.default_rng(0).choice(2, 2000, p=[0.8, 0.2])
     >>> are_probabilities("chance", np.array([0.8, 0.2])[arms], arms), are_probabilities("age", arms + 30.0, arms)
     (True, False)
+    >>> are_probabilities("p", np.array(["50%"] * 2000, object), arms)
+    True
     """
+    if values.dtype.kind == "O" and str(values[0]).strip().endswith("%"):
+        values = outcomes("probability", name, values)[0]
     if values.dtype.kind != "f" or not np.all((values > 0) & (values <= 1)):
         return False
     if _PROBABILITY.fullmatch(name):
