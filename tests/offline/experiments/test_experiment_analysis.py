@@ -245,3 +245,18 @@ def test_verdicts_from_rows_count_units_once():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_verdict_says_what_it_waits_for():
+    made = aw.offline.ExperimentAnalysis(["a", "b"], [{"name": "buy"}, {"name": "money", "kind": "amount"}])
+    assert made.verdict().sentence == "go on: no unit's outcome is known yet"
+    made.add_outcomes("buy", [0, 0], EQUAL, [1.0, 0.0])
+    assert made.verdict().sentence == "go on: no unit's outcome is known yet for buy in b"
+    made.add_outcomes("buy", [1, 1], EQUAL, [1.0, 0.0])
+    made.add_outcomes("money", [0, 1], EQUAL, [9.0, 3.0])
+    assert made.verdict().sentence == (
+        "go on: an amount without a cap says nothing for money before 500 units in each arm"
+    )
+    lone = aw.offline.ExperimentAnalysis(["a", "b"])
+    lone.add_outcomes("outcome", [0, 1, 0, 1], EQUAL, [0.0, 0.0, 0.0, 0.0])
+    assert lone.verdict().sentence == "go on: the difference so far is too small to say for how long"

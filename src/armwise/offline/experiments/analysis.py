@@ -261,13 +261,22 @@ class ExperimentAnalysis:
             return "stop", f"stop: no difference larger than {d} ({said(goals[0].metric)})", None, None
         more = self._more(goals, sizes)
         if more is None:
-            waiting = [r for r in goals if not r.units]
-            if waiting and closes is not None:
-                return "go on", f"go on: {self._open(waiting[0].metric, early, closes)}", None, None
-            if waiting:
-                return "go on", "go on: no unit's outcome is known yet", None, None
-            return "go on", "go on: the difference so far is too small to say for how long", None, None
+            return "go on", f"go on: {self._waits(results, early, closes)}", None, None
         return "go on", f"go on: about {_rounded(more):,} more units at this rate", None, more
+
+    def _waits(self, results: Sequence[ArmResult], early: Sequence[EarlyLook], closes: float | None) -> str:
+        """Why nobody can say how many more units are needed."""
+        goals = [metric for metric in self.metrics if not metric.guardrail]
+        for metric in goals:
+            units = {r.arm: r.units for r in results if r.metric == metric.name}
+            of = f" for {metric.name}" if len(self.metrics) > 1 else ""
+            if not any(units.values()):
+                return "no unit's outcome is known yet" if closes is None else self._open(metric.name, early, closes)
+            if without := [arm for arm, n in units.items() if not n]:
+                return f"no unit's outcome is known yet{of} in {' and '.join(without)}"
+            if metric.limit is None and min(units.values()) < self.start:
+                return f"an amount without a cap says nothing{of} before {self.start:,} units in each arm"
+        return "the difference so far is too small to say for how long"
 
     def _open(self, metric: str, early: Sequence[EarlyLook], closes: float) -> str:
         """What can be said while no window is over."""
