@@ -88,10 +88,13 @@ def test_settings(run: Callable[..., Any]) -> None:
     client = run().client
     changed = client.patch("/v1/settings", json={"window": 5, "rule": "sum", "epsilon": 0.5})
     settings = {"window": 5.0, "default": 0.0, "rule": "sum", "learn": "provisional", "apprentice": False}
-    settings |= {"drift": "forget", "max_pairs": 10_000_000, "policies": {}}
+    settings |= {"drift": "forget", "new_arms": 0.1, "max_pairs": 10_000_000, "policies": {}}
     assert changed.json() == settings
     assert client.get("/v1/agents").json()["agents"][0]["agent"].endswith("epsilon=0.5)")
     assert client.patch("/v1/settings", json={"window": 0}).status_code == 400
+    assert client.patch("/v1/settings", json={"new_arms": 0.25}).json() == settings | {"new_arms": 0.25}
+    refused = client.patch("/v1/settings", json={"new_arms": 1.5})
+    assert refused.status_code == 400 and "new_arms must be a share between 0 and 1" in refused.text
 
 
 def test_several_applications(run: Callable[..., Any]) -> None:

@@ -65,8 +65,9 @@ class Decider(AsyncVerbs):
     several rewards come to is the ``rule``. ``learn`` says when outcomes are learnt: "provisional" is the default
     reward at once, corrected when a reward comes (the default, where the agent can revise); "close" each outcome once,
     when the window closes or with ``reward(..., final=True)`` (the default of all other agents); "arrival" each reward
-    when it comes, which is the promise that every outcome is reported, zeros too. ``clock`` gives the time in seconds
-    in place of the system's, so that a test of a week takes a second.
+    when it comes, which is the promise that every outcome is reported, zeros too. ``new_arms`` is the most that arms
+    which are new beside known ones get of a decision, together, until each was drawn 100 times: 0.1 unless said, 1 for
+    no limit. ``clock`` gives the time in seconds in place of the system's, so that a test of a week takes a second.
 
     >>> shop = Decider(seed=1)
     >>> for _ in range(200):
@@ -86,6 +87,7 @@ class Decider(AsyncVerbs):
         default: float | None = None,
         rule: str | None = None,
         learn: str | None = None,
+        new_arms: float | None = None,
         encoder: Any = None,
         dim: int | None = None,
         seed: int | None = None,
@@ -94,7 +96,7 @@ class Decider(AsyncVerbs):
         if isinstance(storage, Agent):
             storage, agent = None, storage
         self._encoded, wanted_features = read_encoder(encoder, dim)
-        for name, value in (("window", window), ("default", default)):
+        for name, value in (("window", window), ("default", default), ("new_arms", new_arms)):
             if value is not None and not isinstance(value, (int, float)):
                 raise ValueError(f"{name} must be a number, got {type(value).__name__} {value!r:.60}")
         if storage is not None and not isinstance(storage, (str, os.PathLike)):
@@ -111,7 +113,8 @@ class Decider(AsyncVerbs):
             """Return the folder's settings, overridden by the arguments given."""
             extra = AUTOMATIC if before is None or before.settings.extra == AUTOMATIC else {}
             made = before or Creation(dict(DEFAULT_AGENT), settings=Settings(window=WEEK))
-            wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule, "learn": learn}
+            wanted: dict[str, Any] = {"window": window, "default": default, "rule": rule, "learn": learn,
+                                      "new_arms": new_arms}  # fmt: skip
             if extra and ("dim" in wanted_features or own is not None):
                 extra = {}  # the dimension was given
             if extra or made.settings.extra == AUTOMATIC:

@@ -34,6 +34,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     learn: str = ""
     apprentice: bool = False
     drift: str = FORGET
+    new_arms: float = 0.1  # at most this share of a decision for arms that are new beside known ones; 1: no limit
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
     variants: dict[str, Any] = {}  # as a feature flag: the value of each arm
@@ -66,7 +67,8 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         settings = Settings(
             self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
-            policies=self.policies, drift=self.drift, extra={"variants": self.variants} if self.variants else {},
+            policies=self.policies, drift=self.drift, new_arms=self.new_arms,
+            extra={"variants": self.variants} if self.variants else {},
         )  # fmt: skip
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 

@@ -65,6 +65,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
     drift: str = FORGET  # one of ``DRIFT``
+    new_arms: float = 0.1  # at most this share of a decision for arms that are new beside known ones: see ``ramp``
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window <= 10 * 365 * 86400.0:
@@ -78,6 +79,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         for name in ("extra", "policies"):  # as the journal gives them back: a tuple is a list there
             if value := getattr(self, name):
                 msgspec.structs.force_setattr(self, name, msgspec.json.decode(msgspec.json.encode(value)))
+        if not 0.0 <= self.new_arms <= 1.0:
+            raise InvalidInput(f"new_arms must be a share between 0 and 1, got {self.new_arms}")
 
     def changed(self, change: Change) -> Settings:
         """These settings after a change.
@@ -93,7 +96,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """The settings as an API shows them.
 
         >>> sorted(Settings().public)
-        ['apprentice', 'default', 'drift', 'learn', 'max_pairs', 'policies', 'rule', 'window']
+        ['apprentice', 'default', 'drift', 'learn', 'max_pairs', 'new_arms', 'policies', 'rule', 'window']
         """
         hidden = ("extra", "forgotten", "by_request")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
@@ -121,6 +124,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     max_pairs: int | Unset = msgspec.UNSET
     policies: dict[str, dict[str, Any]] | Unset = msgspec.UNSET
     drift: str | Unset = msgspec.UNSET
+    new_arms: float | Unset = msgspec.UNSET
     epsilon: float | Unset = msgspec.UNSET
 
 

@@ -76,10 +76,13 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
             if (part.encoder.dim, part.encoder.interactions) != (parts[0].encoder.dim, parts[0].encoder.interactions):
                 raise ValueError("their features differ")
             agent.merge(part.agent)
+    counts = parts[0].counts.copy()
+    for part in parts[1:]:
+        counts.merge(part.counts)
     views = []
     for part in [*parts, parts[0]]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
-        view.scaler, view.settings = scaler, part.settings
+        view.scaler, view.settings, view.counts = scaler, part.settings, counts
         view.draws.share(part.draws)
         view.version, view.since, view.roster = part.version, part.since, part.roster
         view.assumed = part.assumed

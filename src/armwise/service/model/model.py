@@ -27,6 +27,7 @@ from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens, part
+from armwise.native.choice import draw
 from armwise.service.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -52,6 +53,7 @@ from armwise.service.model.drawing.draws import Draws
 from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, stack_of
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.drawing.optimist import Optimist
+from armwise.service.model.drawing.ramp import DrawCounts, beyond_ramp, ramped
 from armwise.service.model.drift import KEEP, DriftDetector
 from armwise.service.model.inside import copied
 
@@ -88,7 +90,7 @@ class Model(saving.Saved):
     """An agent that reads JSON, and learns a journal."""
 
     _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous", "roster",
-               "versions", "drift", "reward_ends", "waiting")  # fmt: skip
+               "versions", "drift", "reward_ends", "waiting", "counts")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -108,6 +110,7 @@ class Model(saving.Saved):
         self.lessons = 0
         self.refused = 0  # lessons the agent could not take
         self.drift = DriftDetector()
+        self.counts = DrawCounts()
         self.reward_ends = list(self.rewards or (0.0, 1.0))  # what rewards were, or are said to be, between
         self.name = ""  # as a version of the application's model
         self.previous = ""  # the version that led before this one
@@ -124,6 +127,24 @@ class Model(saving.Saved):
         return [self._decide(*request) for request in requests]
 
     def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
+        drawn, share = self._draw(context, arms, u, tokens), self.settings.new_arms
+        if (
+            share >= 1.0
+            or not (self.counts.known and self.sight.any_arms)
+            or drawn.note is not None
+            or drawn.held is not None
+        ):
+            return drawn
+        new = self.counts.new(arms.tail)
+        if new is None or not beyond_ramp(drawn.p, new, share):
+            return drawn
+        known = self._draw(context, arms.picked(np.flatnonzero(~new).tolist()), u, tokens).p
+        p = ramped(drawn.p, known, new, share)
+        arm, seen = draw(p, u), self.see(context, arms, tokens)
+        return Drawn(arm, p, None, self.sight.kept(seen, arm) or seen)
+
+    def _draw(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
+        """What the agent draws by itself."""
         if self.optimist is not None:
             return self.optimist.decide(self.scaler, RequestTokens(tokens or part(context, "c"), arms.tail), u)
         seen = self.see(context, arms, tokens)
@@ -211,6 +232,7 @@ class Model(saving.Saved):
             if (reward := taken.get(default)) is None:
                 reward = taken[default] = self.to_agent_range(*default)
             assert seen.stack is not None
+            self.counts.take(seen.stack.tail, decision.arm)
             decisions.append((seen.stack, seen.view, reward))
         expected = self.optimist.register(self.scaler, decisions)
         for k in watched:
@@ -253,7 +275,9 @@ class Model(saving.Saved):
         """Take in a journaled decision and the scale of its numbers, but not its outcome."""
         self.count_choice(decision, at_hand)
         stack = at_hand.stack if isinstance(at_hand, EncodedRequest) else at_hand
-        self.scaler.take(stack or stack_of(decision))
+        stack = stack or stack_of(decision)
+        self.scaler.take(stack)
+        self.counts.take(stack.tail, decision.arm)
 
     def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
         """Learn the default reward of a decision, provisionally, until its outcome is known."""
@@ -430,6 +454,9 @@ class Model(saving.Saved):
         if change.epsilon is not msgspec.UNSET and hasattr(self.agent, "epsilon"):
             self.agent.epsilon = change.epsilon
         self.settings = self.settings.changed(change)
+        for challenger in self.versions.values():
+            kept = challenger.model.settings
+            challenger.model.settings = msgspec.structs.replace(kept, new_arms=self.settings.new_arms)
 
     @property
     def learns(self) -> str:
@@ -489,21 +516,21 @@ class Model(saving.Saved):
         return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = {"assumed": state["since"]} | state  # older snapshots do not have it
+        state = {"assumed": state["since"], "counts": DrawCounts()} | state  # older snapshots do not have them
         settings = msgspec.convert(state["settings"], Settings)
         waiting = [tuple(each) for each in state.get("waiting", ())]  # older snapshots do not have it
         super()._restore(state | {"settings": settings, "waiting": waiting})
-        self._share_scaler()
+        self._share_observed()
 
-    def _share_scaler(self) -> None:
-        """Share one scale of numbers between all versions."""
+    def _share_observed(self) -> None:
+        """Share one scale of numbers, and one count of draws, between all versions."""
         for challenger in self.versions.values():
-            challenger.model.scaler = self.scaler
+            challenger.model.scaler, challenger.model.counts = self.scaler, self.counts
 
     def copy(self) -> Model:
         """A copy that shares nothing which learning or deciding changes."""
         twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
-        twin.scaler = copy.deepcopy(self.scaler)
+        twin.scaler, twin.counts = copy.deepcopy(self.scaler), self.counts.copy()
         twin.settings = self.settings
         twin.draws.share(self.draws)
         twin.version, twin.since, twin.assumed = self.version, self.since, self.assumed
@@ -513,5 +540,5 @@ class Model(saving.Saved):
         twin.waiting = list(self.waiting)
         if self.versions:
             twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}
-            twin._share_scaler()
+            twin._share_observed()
         return twin

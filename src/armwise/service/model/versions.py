@@ -115,9 +115,10 @@ class Challenger(saving.Saved):
                     self.model.count_choice(seen)  # the leader has scaled its numbers
                 self.model.learn_default(seen, at_hand=self.model.watch_for_drift(row, seen))
             case Lessons() as lessons:
-                shared, self.model.scaler = self.model.scaler, copy.deepcopy(self.model.scaler)
+                scaler, counts = self.model.scaler, self.model.counts
+                self.model.scaler, self.model.counts = copy.deepcopy(scaler), counts.copy()
                 self.model.warm_start(lessons)
-                self.model.scaler = shared
+                self.model.scaler, self.model.counts = scaler, counts
             case event if isinstance(event, Sequel) and decision is not None:
                 self.model.apply_outcomes([DecisionOutcome(event, self._own(decision), deadline=deadline)])
 
@@ -161,7 +162,7 @@ def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model
     if event.made is not None and there is None and event.name != leader.name and len(leader.versions) < MOST:
         model = make(event.made)
         model.name, model.since, model.version = event.name, row.seq, row.seq
-        model.scaler = leader.scaler
+        model.scaler, model.counts = leader.scaler, leader.counts
         there = leader.versions[event.name] = Challenger(model)
     if there is None:
         return leader
@@ -195,7 +196,7 @@ def inherit(model: Model, before: Model) -> None:
     """
     model.roster, model.versions = before.roster, before.versions
     for challenger in model.versions.values():
-        challenger.model.scaler = model.scaler
+        challenger.model.scaler, challenger.model.counts = model.scaler, model.counts
 
 
 def draw_among(

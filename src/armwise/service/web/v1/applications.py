@@ -39,8 +39,10 @@ async def agents(call: Call) -> Response:
 
 async def change_settings(call: Call) -> Response:
     """``PATCH /v1/settings``: change settings for later decisions."""
-    changes = read_object(call.body, {"window", "default", "rule", "learn", "apprentice", "drift", "epsilon"})
-    for name in ("window", "default", "epsilon"):
+    changes = read_object(
+        call.body, {"window", "default", "rule", "learn", "apprentice", "drift", "new_arms", "epsilon"}
+    )
+    for name in ("window", "default", "new_arms", "epsilon"):
         if name in changes:
             if isinstance(changes[name], bool) or not isinstance(changes[name], (int, float)):
                 raise InvalidInput(f"{name} must be a number")

@@ -14,6 +14,7 @@ _DECIDED = {"id": _ID, "arm": "salad", "probability": 0.95, "version": 41, "prob
 _LEARNT = {"id": _ID, "late": False, "learnt": True, "repeated": False}
 _SETTINGS = {
     "window": 600.0, "default": 0.0, "rule": "earliest", "learn": "provisional", "apprentice": False, "drift": "forget",
+    "new_arms": 0.1,
 }  # fmt: skip
 _FROM, _TO = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 _POLICY = {"name": "bold", "arguments": "--cb_explore_adf --epsilon 0.3"}

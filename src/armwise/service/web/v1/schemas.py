@@ -339,6 +339,7 @@ class SettingsShown(msgspec.Struct):
     learn: Learn
     apprentice: bool
     drift: Drift
+    new_arms: Share
 
 
 class SettingsChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -350,6 +351,7 @@ class SettingsChange(msgspec.Struct, forbid_unknown_fields=True):
     learn: Learn | Unset = msgspec.UNSET
     apprentice: bool | Unset = msgspec.UNSET
     drift: Drift | Unset = msgspec.UNSET
+    new_arms: Share | Unset = msgspec.UNSET
     epsilon: Share | Unset = msgspec.UNSET
 
 

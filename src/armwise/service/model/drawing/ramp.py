@@ -1,0 +1,130 @@
+"""New arms beside arms that are known: at most a share of a decision's probability, until they were tried.
+
+An arm is *new* until it was drawn ``TRIED`` times, where another arm on offer was drawn ``KNOWN`` times; arms that
+began together are not held back by one another. The counts are a fold of the decisions in the journal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from armwise.core import saving
+from armwise.core.agent import Floats
+from armwise.features.encoding.tokens import ArmTokens
+
+TRIED, KNOWN = 100, 1000
+MOST_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
+
+
+class DrawCounts(saving.Saved):
+    """How often each arm was drawn, by the hash of its id, the one drawn longest ago first.
+
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> arms, counts = read_arms([b'"a"', b'"b"']).tail, DrawCounts()
+    >>> for _ in range(KNOWN):
+    ...     counts.take(arms, 0)
+    >>> counts.new(arms)
+    array([False,  True])
+    """
+
+    _learnt = ("drawn", "known")
+
+    def __init__(self) -> None:
+        self.drawn: dict[int, int] = {}
+        self.known = 0  # arms that were drawn ``KNOWN`` times
+
+    def take(self, arms: ArmTokens, arm: int) -> None:
+        """Count a draw.
+
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> counts = DrawCounts(); counts.take(read_arms([b'"a"']).tail, 0); list(counts.drawn.values())
+        [1]
+        """
+        words, at = memoryview(arms.words).cast("Q"), 0
+        for _ in range(arm):
+            at += 2 + 3 * words[at + 1]
+        self._add(words[at], 1)
+
+    def _add(self, id: int, draws: int) -> None:
+        before = self.drawn.pop(id, 0)
+        self.drawn[id] = before + draws
+        self.known += before < KNOWN <= before + draws
+        if len(self.drawn) > MOST_COUNTED:
+            self.known -= self.drawn.pop(next(iter(self.drawn))) >= KNOWN
+
+    def new(self, arms: ArmTokens) -> NDArray[np.bool_] | None:
+        """Which of these arms are new; None where none is, or no other is known.
+
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> DrawCounts().new(read_arms([b'"a"', b'"b"']).tail)
+        """
+        if not self.known:
+            return None
+        words, at, most = memoryview(arms.words).cast("Q"), 0, 0
+        found = np.zeros(arms.n, bool)
+        for k in range(arms.n):
+            draws = self.drawn.get(words[at], 0)
+            found[k] = draws < TRIED
+            most = max(most, draws)
+            at += 2 + 3 * words[at + 1]
+        return found if most >= KNOWN and found.any() else None
+
+    def merge(self, other: DrawCounts) -> None:
+        """Add what another has counted.
+
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> one, two = DrawCounts(), DrawCounts()
+        >>> two.take(read_arms([b'"a"']).tail, 0); one.merge(two); one.drawn == two.drawn
+        True
+        """
+        for id, draws in other.drawn.items():
+            self._add(id, draws)
+
+    def copy(self) -> DrawCounts:
+        """An equal one that shares nothing.
+
+        >>> DrawCounts().copy().drawn
+        {}
+        """
+        twin = DrawCounts()
+        twin.drawn, twin.known = dict(self.drawn), self.known
+        return twin
+
+    def _state(self) -> dict[str, Any]:
+        return {"drawn": {f"{id:016x}": draws for id, draws in self.drawn.items()}, "known": self.known}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.drawn = {int(id, 16): draws for id, draws in state["drawn"].items()}
+        self.known = state["known"]
+
+
+def beyond_ramp(p: Floats, new: NDArray[np.bool_], share: float) -> bool:
+    """Whether the agent gives the new arms that it wants more than the share, and more than the arm it wants least.
+
+    >>> beyond_ramp(np.array([0.05, 0.05, 0.9]), np.array([False, True, True]), 0.2)
+    True
+    """
+    wanted = p[new][p[new] > p.min()]
+    return bool(wanted.sum() > max(share, p.min() * len(wanted)))
+
+
+def ramped(p: Floats, known: Floats, new: NDArray[np.bool_], share: float) -> Floats:
+    """The distribution with at most ``share`` for the new arms that the agent wants, and no arm below the least of
+    ``p``: what an arm gets that it does not want.
+
+    ``p`` is the agent's own; ``known`` is its distribution over the other arms, if they were offered alone.
+
+    >>> ramped(np.array([0.05, 0.05, 0.9]), np.array([0.075, 0.925]), np.array([False, False, True]), 0.2)
+    array([0.05, 0.75, 0.2 ])
+    """
+    least = float(p.min())
+    found, excess = np.full(len(p), least), p[new] - least
+    room = max(0.0, share - least * int((excess > 0.0).sum()))
+    found[new] += excess * (room / excess.sum())
+    above = known - known.min()
+    weights = above / above.sum() if above.sum() > 0.0 else np.full(len(known), 1.0 / len(known))
+    found[~new] += weights * (1.0 - room - least * len(p))
+    return found
