@@ -40,6 +40,7 @@ from msgspec import Raw
 
 import armwise as aw
 from armwise.cli.main import main as command
+from armwise.service.decider.folder import Folder as InFolder
 from armwise.service.decider.home import APP
 from armwise.service.engine.roster import add_version
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Share
@@ -244,7 +245,9 @@ class Folder:
         self.clock, self._rng, self._path = Clock(), random.Random(seed), path
         self.begun = self.clock.now
         self.decider = aw.Decider(path / "shop", window=DAY, clock=self.clock, seed=seed)
-        self.engine = self.decider._home.engine  # type: ignore[attr-defined]
+        home = self.decider._home
+        assert isinstance(home, InFolder)
+        self.engine = home.engine
         even = Creation({"class": "Explore", "epsilon": 1.0, "agent": {"class": "LinUCB"}})
         add_version(self.engine, APP, "even", even)
         self._waiting, self._expected, self._played = list[tuple[float, str]](), list[float](), list[float]()

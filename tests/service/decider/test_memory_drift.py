@@ -38,6 +38,6 @@ def test_it_forgets_when_tastes_change(learn: str) -> None:
         homes = [Memory(Creation(settings=Settings(drift=d, learn=learn)), seed=seed) for d in ("forget", "off")]
         (watched, alarms), (unwatched, none) = (live(home, seed) for home in homes)
         earned += watched / 3, unwatched / 3
-        assert alarms and all(1500 < seq <= 2000 for seq in alarms)
+        assert alarms and all(1500 < seq / 2 <= 2000 for seq in alarms)  # events: each decision has a reward
         assert not none
     assert earned[0] > earned[1] + 0.05

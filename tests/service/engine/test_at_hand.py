@@ -42,14 +42,15 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
     for k in range(6):
         context = msgspec.json.encode({"hour": k, "day": "Monday" if k % 2 else "Sunday"})
         decision, seen, _ = drawn(deciding, context, ARMS, [], k / 6)
+        decision.write_arms()
         row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
         rows.append(row)
         writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
         deciding.observe_decision(decision, seen.stack)  # so that later ones are scaled
     at_hand: dict[str, Model] = {}
     read: dict[str, Model] = {}
-    fold(at_hand, rows, None, writes)  # type: ignore[arg-type]
-    fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
+    fold(at_hand, rows, None, writes)
+    fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)
     assert at_hand["shop"].agent.t == 7
     assert saving.dumps(at_hand["shop"]) == saving.dumps(read["shop"])
 
@@ -110,6 +111,7 @@ def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.Monke
     deciding = build_model(Creation(features={"dim": 16}))
     deciding.version = deciding.since = 1
     decision, seen, _ = drawn(deciding, b'{"hour":9}', ARMS, [], 0.5)
+    decision.write_arms()
     made = Row(2, 0, "shop", "decision", "e", msgspec.json.encode(decision), decision)
     reward = Reward(1.0, decision=2, lesson=1.0)
     rows = [_created(1, 16), made, Row(3, 0, "shop", "reward", "e", msgspec.json.encode(reward), reward)]
@@ -117,10 +119,10 @@ def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.Monke
     encode = HashedRows.rows
     monkeypatch.setattr(HashedRows, "rows", lambda *a: (read.append(a[1].tail.n), encode(*a))[1])  # type: ignore[func-returns-value]
     at_hand: dict[str, Model] = {}
-    fold(at_hand, rows, None, {2: Write("shop", "e", decision, stack=seen.stack, seen=seen)})  # type: ignore[arg-type]
+    fold(at_hand, rows, None, {2: Write("shop", "e", decision, stack=seen.stack, seen=seen)})
     assert (at_hand["shop"].lessons, read) == (1, [])
     other: dict[str, Model] = {}
-    fold(other, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)  # type: ignore[arg-type]
+    fold(other, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)
     assert read == [1]  # of the arm that was drawn, when another process drew it: for the decision and its reward
     assert saving.dumps(at_hand["shop"]) == saving.dumps(other["shop"])
 
@@ -189,6 +191,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
             sent[f"new{k}"] = k
         time = k if k < 300 else 10**9 + k
         decision, seen, _ = drawn(deciding, msgspec.json.encode(sent), ARMS, [], k / 420)
+        decision.write_arms()
         decision.deferred = k % 97 == 5
         if k == 200:
             seen = msgspec.structs.replace(seen, view=seen.view * 1e200)
@@ -205,7 +208,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
         models: dict[str, Model] = {}
         recent: dict[int, Any] = {}
         for start in range(0, len(rows), at_once):
-            fold(models, rows[start : start + at_once], None, writes, recent)  # type: ignore[arg-type]
+            fold(models, rows[start : start + at_once], None, writes, recent)
         return models["shop"]
 
     together = folded()

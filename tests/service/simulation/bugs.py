@@ -69,14 +69,14 @@ def stale_snapshot() -> Iterator[None]:
 @contextlib.contextmanager
 def forgotten_idempotency_key() -> Iterator[None]:
     """The keys of rewards are not stored."""
-    real = Intake.append
+    real = Intake.enter
 
-    def append(self: Any, write: Write, event: Event) -> Row:
+    def enter(self: Any, write: Write, event: Event) -> Row:
         if isinstance(event, Reward):
             write.request = ""
         return real(self, write, event)
 
-    with mock.patch.object(Intake, "append", append):
+    with mock.patch.object(Intake, "enter", enter):
         yield
 
 

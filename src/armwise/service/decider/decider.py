@@ -128,7 +128,7 @@ class Decider(AsyncVerbs):
             return Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
 
         if storage is None:
-            self._opened: Home = Memory(creation(None), clock=clock or time.time, seed=seed, agent=own)
+            self._opened: Home = Memory(creation(None), clock or time.time, seed, own)
         else:
             self._opened = Folder(os.fspath(storage), creation, clock)
         self._warned, self._process = learn is not None, os.getpid()
@@ -246,7 +246,7 @@ class Decider(AsyncVerbs):
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
-        if isinstance(value, (Mapping, list, tuple)) or isinstance(id, Ranked):
+        if isinstance(id, Ranked) or (type(value) is not float and isinstance(value, (Mapping, list, tuple))):
             return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         try:

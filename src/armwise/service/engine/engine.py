@@ -14,20 +14,19 @@ from typing import Any
 
 import msgspec
 
-from armwise.agents.budget.accounts import BudgetSpent
-from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
-from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens
+from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.ids import Ids
 from armwise.service.engine.journal_reader import JournalReader
 from armwise.service.engine.learning.learner import Learner, Snapshots
-from armwise.service.engine.requests.draw import Answer, answer, drawn, undrawn, uniform
+from armwise.service.engine.requests.draw import Answer, answer, uniform
+from armwise.service.engine.requests.preparer import RequestPreparer
 from armwise.service.engine.startup import apply, await_applications, warm
 from armwise.service.engine.writer import Writer
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.events import (
-    Activation,
     Change,
     Creation,
     Decision,
@@ -35,7 +34,6 @@ from armwise.service.journal.events import (
     Expiry,
     Import,
     Lessons,
-    Reward,
     Row,
     decided,
 )
@@ -45,8 +43,6 @@ from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
 from armwise.service.journal.store import Database
 from armwise.service.journal.writes import Write, Written
-from armwise.service.model.drawing.encoded import EncodedRequest
-from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import Model
 from armwise.service.model.trial import check_creation, check_import, exported
 from armwise.service.system import SYSTEM, System
@@ -63,7 +59,7 @@ def served_model(app: str, models: Mapping[str, Model], creations: Collection[st
         raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
 
 
-class Engine:
+class Engine(RequestPreparer):
     """All applications over one journal.
 
     >>> from armwise.service.journal.sqlite import SQLite
@@ -175,6 +171,11 @@ class Engine:
     def clock_jumps(self) -> int:
         """How often the clock jumped since the start."""
         return getattr(self._clock, "jumps", 0)
+
+    @property
+    def draws_again(self) -> bool:
+        """Whether other processes decide from the same journal."""
+        return self.store.shared and self.merged is None
 
     def open_journal(self) -> Journal:
         """Open the journal in a new session; the caller closes it."""
@@ -407,68 +408,15 @@ class Engine:
         """The engines in whose journals a decision with this id may be: this one."""
         return (self,)
 
-    def prepare(
-        self, app: str, context: bytes, arms: Sequence[bytes] | ArmColumns, *, id: str | None = None,
-        excluded: Sequence[str] = (), deferred: bool = False, request: str = "", by: str = "", slot: str = "",
-        tokens: PackedTokens | None = None, now: int | None = None, keep: bool = False, catalogue: bytes = b"",
-        split: Sequence[float] = (),
-    ) -> Write:  # fmt: skip
-        """Decide without journaling: return the write that must be durable before the answer is sent.
-
-        ``arms`` are texts, or what ``read_arms`` made of them; ``tokens`` the context's, where they are at hand;
-        ``now`` the time for its id; ``catalogue`` the hash by which the arms were named; ``split`` the arms'
-        probabilities, where not the agent sets them. With ``keep`` its features stay in memory until the learner has
-        learnt it, which need not make them again then."""
-        read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
-        named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
-
-        def made(
-            strange: Sequence[Row] = (),
-        ) -> tuple[Decision, RequestTokens | None, EncodedRequest | None, Reservation | None]:
-            model = self.model(app)
-            if strange:
-                model.count_foreign_decisions(strange)
-            decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens, split)
-            decision.deferred, decision.by = deferred, by
-            kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
-            if not decision.apprentice:
-                kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
-            return decision, seen.stack, kept, held
-
-        try:
-            decision, stack, kept, held = made()
-        except BudgetSpent as spent:
-            if id is None and not request:
-                raise
-            # It may have been made before, which needs no budget: the journal says.
-            decision = undrawn(self.model(app), context, read, excluded, deferred)
-            return Write(app, named, decision, request, id is None, names=read.ids, look=True, refusal=spent)
-        again = made if held is not None and self.store.shared and self.merged is None else None
-        return Write(app, named, decision, request, id is None, stack, kept, read.ids, held, again, catalogue)
-
     def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
         """Decide and wait until it is durable; options as for ``prepare``."""
         write = self.prepare(app, context, arms, **options)
         return answer(self.writer.write([write])[0], write)
 
-    def prepare_reward(
-        self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False,
-        slot: str = "",
-    ) -> Write:  # fmt: skip
-        """A reward, checked; ``slot`` is what follows the id of a list in that of one of its slots."""
-        model = self.model(app)
-        event = Reward(model.check_reward(value), cost=model.check_cost(cost), final=final)
-        return Write(app, check_id("the event id", id) + slot, event, request)
-
     def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
         """Journal a reward and wait until it is durable."""
         written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request, cost)])
         return written[0]
-
-    def prepare_activation(self, app: str, id: str, request: str = "") -> Write:
-        """An activation, checked."""
-        self.model(app)
-        return Write(app, check_id("the event id", id), Activation(), request)
 
     def activate(self, app: str, id: str, request: str = "") -> Written:
         """A deferred decision was shown."""

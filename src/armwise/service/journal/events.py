@@ -29,6 +29,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack
@@ -203,6 +204,20 @@ class Share(msgspec.Struct, array_like=True, gc=False):
     covered: float = 1.0  # its own probability of all arms that the decision could have drawn
 
 
+class UnwrittenArms:
+    """The arms of a decision that was just drawn; their JSON is written when a journal stores it, or somebody asks.
+
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> UnwrittenArms(read_arms([b'"a"'])).columns.ids
+    ('a',)
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: ArmColumns) -> None:
+        self.columns = columns
+
+
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """A decision in the journal; ``arms`` are the offered ones in order, then the excluded ones.
 
@@ -211,7 +226,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     """
 
     context: msgspec.Raw
-    sent: list[msgspec.Raw] = msgspec.field(name="arms")  # or, of one that was just drawn, all as one array: ``arms``
+    sent: list[msgspec.Raw] = msgspec.field(name="arms")  # or, of one that was just drawn, ``UnwrittenArms``
     p: list[float]  # of each offered arm
     arm: int
     version: int  # the journal's seq up to which the model had learnt
@@ -237,9 +252,22 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
         >>> len(Decision(msgspec.Raw(b"{}"), msgspec.Raw(b'["a","b"]'), [], 0, 0, 1, 0.0).arms)
         2
         """
-        if isinstance(self.sent, msgspec.Raw):
+        if isinstance(self.sent, UnwrittenArms):
+            self.sent = self.sent.columns.raws
+        elif isinstance(self.sent, msgspec.Raw):
             self.sent = _arms.decode(self.sent)
         return self.sent
+
+    def write_arms(self) -> None:
+        """Write the texts of the arms, without which a decision cannot be stored.
+
+        >>> from armwise.features.encoding.arms import read_arms
+        >>> made = Decision(msgspec.Raw(b"{}"), UnwrittenArms(read_arms([b'"a"'])), [1.0], 0, 0, 1, 0.0)
+        >>> made.write_arms(); msgspec.json.encode(made.sent)
+        b'["a"]'
+        """
+        if isinstance(self.sent, UnwrittenArms):
+            self.sent = self.sent.columns.journal
 
 
 class Reward(msgspec.Struct, omit_defaults=True):

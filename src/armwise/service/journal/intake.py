@@ -6,7 +6,6 @@ Idempotency by id and by key, reward windows, late and final rewards, groups tha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
@@ -21,15 +20,15 @@ _OF_DECISIONS = (Decision, *get_args(Sequel))
 class Intake(ABC):
     """Takes in groups of writes, one after the other, at one time.
 
-    ``known`` and ``requests`` are the decisions and the idempotency keys that writes refer to; ``rows`` is what is to
-    be appended after event ``seq``, ``dirty`` which decisions changed.
+    ``known`` and ``requests`` are the decisions and the idempotency keys that writes refer to; ``appended`` is
+    what is to be appended after event ``seq``, ``dirty`` which decisions changed.
     """
 
     def __init__(self, time: int = 0, seq: int = 0, epoch: int = 0) -> None:
         self.time, self.seq, self._epoch = time, seq, epoch
         self.known: dict[tuple[str, str], Status] = {}
         self.requests: dict[tuple[str, str], int] = {}
-        self.rows: list[tuple[Row, Write]] = []
+        self.appended: list[tuple[Row, Write]] = []
         self.dirty: dict[tuple[str, str], None] = {}
         self.strange: dict[str, list[Row]] = {}  # decisions that those of this batch did not count
 
@@ -55,20 +54,24 @@ class Intake(ABC):
                 return error
         if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
             return [self._take_new(group[0])]
-        if any(write.epoch != self._epoch and isinstance(write.event, Decision) for write in group):
-            return Stale("a database was added that this process does not know of: name it in its storage")
+        only_asked = False
+        for write in group:
+            if write.epoch != self._epoch and isinstance(write.event, Decision):
+                return Stale("a database was added that this process does not know of: name it in its storage")
+            only_asked = only_asked or (write.look and not isinstance(write.event, Decision | Batch))
         try:
             check_group(group)
-            rewards: Counter[tuple[str, str]] = Counter()  # of this group, by decision
+            rewards: dict[tuple[str, str], int] = {}  # of this group, by decision
             for write in group:
-                if (refusal := self._refuse(write, rewards[write.app, write.id])) is not None:
+                key = write.app, write.id
+                if (refusal := self._refuse(write, rewards.get(key, 0))) is not None:
                     return refusal
-                rewards[write.app, write.id] += isinstance(write.event, Reward)
+                rewards[key] = rewards.get(key, 0) + isinstance(write.event, Reward)
         except (Conflict, Unknown) as error:
             return error
         except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
             return Unavailable(str(error))
-        if any(write.look and not isinstance(write.event, Decision | Batch) for write in group):
+        if only_asked:
             return []
         return [self._take_one(write) for write in group]
 
@@ -106,13 +109,13 @@ class Intake(ABC):
     def _limit_late(self, write: Write, rewards: int) -> None:
         """Limit late rewards, which the status does not count, by counting their rows."""
         kept = self.rewards_before(write.app, write.id)
-        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in self.rows)
+        taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in self.appended)
         if kept + taken + rewards >= MOST_REWARDS:
             raise too_many(write.id)
 
     def _take_new(self, write: Write) -> Written:
         """As ``_take_one``, for a decision that is certainly new."""
-        row = self.append(write, write.event)
+        row = self.enter(write, write.event)
         key = write.app, write.id
         status = self.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
         self.dirty[key] = None
@@ -126,13 +129,13 @@ class Intake(ABC):
             repeated = isinstance(write.event, Reward) and status is not None and status.repeated
             return Written(row, again=True, status=status, repeated=repeated)
         if not isinstance(write.event, _OF_DECISIONS):
-            return Written(self.append(write, write.event))
+            return Written(self.enter(write, write.event))
         key = write.app, write.id
         status = self.known.get(key)
         if status is not None and isinstance(write.event, Decision):
             return Written(self._row(status.seq), again=True, status=status)
         event = happen(write.event, status, self.time)
-        row = self.append(write, event)
+        row = self.enter(write, event)
         if isinstance(event, Decision):
             status = self.known[key] = Status.of(row, event)
         self.dirty[key] = None
@@ -140,17 +143,17 @@ class Intake(ABC):
         repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
         return Written(row, status=status, repeated=repeated)
 
-    def append(self, write: Write, event: Event) -> Row:
+    def enter(self, write: Write, event: Event) -> Row:
         """Give an event its number."""
         self.seq += 1
         body = self.body(write, event)
         row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event, request=write.request)
-        self.rows.append((row, write))
+        self.appended.append((row, write))
         if write.request:
             self.requests[write.app, write.request] = row.seq
         return row
 
     def _row(self, seq: int) -> Row:
-        if self.rows and seq >= self.rows[0][0].seq:
-            return self.rows[seq - self.rows[0][0].seq][0]
+        if self.appended and seq >= self.appended[0][0].seq:
+            return self.appended[seq - self.appended[0][0].seq][0]
         return self.earlier(seq)

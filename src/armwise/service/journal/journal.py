@@ -120,14 +120,14 @@ class _Batch(Intake):
     def links(self) -> list[bytes]:
         """Compute the chain after each row, once, when all rows are known."""
         chains = []
-        for row, _ in self.rows:
+        for row, _ in self.appended:
             self.chain = link(self.chain, row)
             chains.append(self.chain)
         return chains
 
     def statements(self) -> list[Statement]:
         """The statements that insert the rows into ``sqlite.ENTRIES``."""
-        rows, found = list(zip(self.rows, self.links())), list[Statement]()
+        rows, found = list(zip(self.appended, self.links())), list[Statement]()
         for chunk in chunks(rows):
             if all(write.new for (_, write), _ in chunk):
                 values = [*itertools.chain(*self.made_entries(chunk))]
@@ -138,8 +138,8 @@ class _Batch(Intake):
 
     def tables(self) -> dict[str, Rows]:
         """The rows of each table, for a database with several writers."""
-        rows = list(zip(self.rows, self.links()))
-        if all(write.new for _, write in self.rows):
+        rows = list(zip(self.appended, self.links()))
+        if all(write.new for _, write in self.appended):
             return {"made": self.made_entries(rows)}
         return {
             "events": [(r.seq, r.time, r.app, r.kind, r.id, r.body, chain) for (r, _), chain in rows],
@@ -274,7 +274,7 @@ class Journal:
             self._look_around(batch, counted, list(found))
             all_groups = [*groups, *more()] if more is not None and self._lock else groups
             outcomes = [batch.take(group) for group in all_groups]
-            used = {hash: None for row, _ in batch.rows if (hash := catalogue_of(row.body)) and hash not in there}
+            used = {hash: None for row, _ in batch.appended if (hash := catalogue_of(row.body)) and hash not in there}
             connection.close_batch(
                 [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in used], batch
             )
@@ -284,13 +284,13 @@ class Journal:
             raise
         if not self._lock:
             self._at = batch.seq, batch.time, batch.chain
-        if connection.tail is not None and batch.rows:
+        if connection.tail is not None and batch.appended:
             connection.tail.note(batch.seq, batch.chain)
         for some in counted.values():
             for write in some:
                 write.again = None  # it is drawn
         if self.on_commit is not None:
-            self.on_commit(batch.rows)
+            self.on_commit(batch.appended)
         return outcomes
 
     def _look_around(self, batch: _Batch, counted: dict[str, list[Write]], found: Sequence[Sequence[Any]]) -> None:
@@ -318,6 +318,15 @@ class Journal:
         if seq is None or chain is None or seq <= began.seq:
             return int(now), began.seq, time or 0, bytes.fromhex(began.chain)
         return int(now), seq, time or 0, bytes(chain)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What is raised where the database cannot be reached or read."""
+        return self.connection.errors
+
+    def settle(self) -> None:
+        """Wait until everything that was read here is durable."""
+        self.connection.settle()
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
         """Store a catalogue in the form of ``bodies.together``; return its hash."""
@@ -499,6 +508,11 @@ class Journal:
             elif isinstance(event, Change) and found is not None:
                 found = msgspec.structs.replace(found, settings=found.settings.changed(event))
         return seq, found
+
+    def created_before(self, app: str, seq: int) -> bool:
+        """Whether an event before this one created the application."""
+        sql = "SELECT 1 FROM events WHERE app = ? AND kind IN ('create', 'configure') AND seq < ? LIMIT 1"
+        return bool(self.connection.execute(sql, (app, seq)))
 
     def made_by_request(self) -> dict[str, Creation]:
         """The applications that were created by request, with their descriptions."""

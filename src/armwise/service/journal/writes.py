@@ -68,6 +68,7 @@ def joins(group: Sequence[Write]) -> bool:
 
 def size_of(decision: Decision) -> int:
     """The size of the arms in bytes."""
+    decision.write_arms()
     if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
         return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
     return sum(map(len, decision.sent))

@@ -14,6 +14,7 @@ from armwise.offline.logs.cohorts import CLOSED, OPEN, PROVISIONAL, Record
 from armwise.service.journal.events import ARRIVAL, EARLIEST, Decision, Reward, Row, decided
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status
+from armwise.service.journal.source import EventSource
 
 FORMATS = {
     "json": b"application/x-ndjson",
@@ -92,7 +93,7 @@ class Entry(NamedTuple):
         }  # fmt: skip
 
 
-def entries(journal: Journal, app: str, after: int = 0, now: int | None = None) -> Iterator[Entry]:
+def entries(journal: EventSource, app: str, after: int = 0, now: int | None = None) -> Iterator[Entry]:
     """The decisions of an application after an event, in order, each with its status and every reward.
 
     ``now`` is when they are asked for (None: the time of the last event).
@@ -105,13 +106,13 @@ def entries(journal: Journal, app: str, after: int = 0, now: int | None = None) 
         now = journal.last()[1]
     for mine, statuses in _pages(journal, app, after):
         rewards = journal.rewards([(app, row.id) for row in mine])
-        journal.connection.settle()
+        journal.settle()
         for row in mine:
             journal.pace.rest()
             yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())), now)
 
 
-def _pages(journal: Journal, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
+def _pages(journal: EventSource, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
     limit = MAX_PAGE_ROWS
     while rows := journal.after(after, limit):
         after = rows[-1].seq
@@ -120,7 +121,7 @@ def _pages(journal: Journal, app: str, after: int) -> Iterator[tuple[list[Row], 
         journal.pace.rest()
         mine = [row for row in rows if row.app == app and row.is_a(Decision)]
         statuses = journal.statuses([(app, row.id) for row in mine])
-        journal.connection.settle()  # they are later than the rows, and what they say is to be durable too
+        journal.settle()  # they are later than the rows, and what they say is to be durable too
         yield mine, {status.id: status for status in statuses}
 
 

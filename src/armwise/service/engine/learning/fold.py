@@ -15,10 +15,12 @@ import msgspec
 from armwise.core import saving
 from armwise.service.journal.bases import base_of
 from armwise.service.journal.events import (
+    Activation,
     Change,
     Creation,
     Decision,
     Erasure,
+    Expiry,
     Import,
     Lessons,
     Reward,
@@ -28,6 +30,7 @@ from armwise.service.journal.events import (
 )
 from armwise.service.journal.journal import Journal, SnapshotMark
 from armwise.service.journal.rules import Status, happen
+from armwise.service.journal.source import EventSource
 from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
@@ -39,13 +42,15 @@ log = logging.getLogger("armwise.service")
 # A decision, what was seen of the arm that was drawn, where that was kept, and when its window closes.
 Recent = tuple[Decision, EncodedRequest | None, int]
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
+DECISION = "decision"  # the kind of most events
 MOST_BYTES = 8192  # of a row that is kept for a reward
+MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
 def fold(
     models: dict[str, Model],
     rows: Sequence[Row],
-    journal: Journal,
+    journal: EventSource | None,
     writes: dict[int, Write] | None = None,
     recent: dict[int, Recent] | None = None,
     broken: dict[str, str] | None = None,
@@ -62,29 +67,30 @@ def fold(
     1
     """
     writes, recent = writes or {}, {} if recent is None else recent
-    unreadable: tuple[type[Exception], ...] = () if journal is None else journal.connection.errors
+    unreadable: tuple[type[Exception], ...] = () if journal is None else journal.errors
+    lessons: dict[int, int] = {}  # the decision that an event is about, where there is something to learn
     for row in rows:
-        if row.is_a(Decision):
-            try:
-                made = row.event
-            except ValueError:  # it is found again, and named, when its turn comes
-                continue
-            if isinstance(made, Decision):
-                kept = _row_of(writes[row.seq].seen) if row.seq in writes else None
-                recent[row.seq] = made, kept, row.time + made.window
-    sequels = [row for row in rows if not row.is_a(Decision)]  # of which a decision is none
-    lessons = {row.seq: decision for row in sequels if (decision := _teaches(row, broken is None))}
+        if row.kind != DECISION:
+            if decision := _teaches(row, broken is None):
+                lessons[row.seq] = decision
+            continue
+        try:
+            made = row.event
+        except ValueError:  # it is found again, and named, when its turn comes
+            continue
+        if isinstance(made, Decision):
+            recent[row.seq] = made, None, row.time + made.window  # what was seen of it: when it is registered
     missing = [decision for decision in lessons.values() if decision not in recent]
-    for seq, row in (journal.rows(missing) if missing else {}).items():
+    for seq, row in (journal.rows(missing) if missing and journal is not None else {}).items():
         with contextlib.suppress(ValueError):  # its lesson says what is the matter
             if isinstance(made := row.event, Decision):
                 recent[seq] = made, None, row.time + made.window
-    at = 0
-    while at < len(rows):
+    at, n = 0, len(rows)
+    while at < n:
         row = rows[at]
         if row.app in models:
             _learn_waiting(models[row.app], journal, recent, row.time)
-        if run := _decisions_from(models, rows, at, recent):
+        if row.kind == DECISION and (run := _decisions_from(models, rows, at, recent)):
             at += len(run)
             try:
                 _register(models[row.app], run, writes, recent)
@@ -100,7 +106,12 @@ def fold(
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
             continue
         try:
-            match row.event:
+            match event := row.event:
+                case Reward() | Activation() | Expiry() if row.app in models:
+                    if row.seq in lessons:
+                        model, (taught, kept, deadline) = models[row.app], recent[lessons[row.seq]]
+                        anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
+                        model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
                 case Creation() as creation:
                     former = models.get(row.app)
                     models[row.app] = _made(creation, journal, row, former)
@@ -125,10 +136,6 @@ def fold(
                     models[row.app].configure(change)
                 case Erasure():  # decisions may go: what they still have to teach is learnt before
                     _learn_waiting(models[row.app], journal, recent, math.inf)
-                case event if isinstance(event, Sequel) and row.seq in lessons:
-                    model, (taught, kept, deadline) = models[row.app], recent[lessons[row.seq]]
-                    anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
-                    model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
             leader = models[row.app]
             leader.version = row.seq
             if anew:
@@ -147,17 +154,28 @@ def fold(
             broken.pop(row.app, None)
 
 
-def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> list[Row]:
+def drop_oldest(recent: dict[int, Recent]) -> dict[int, Recent]:
+    """Return the decisions to keep for their rewards.
+
+    >>> drop_oldest({})
+    {}
+    """
+    if (more := len(recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
+        return dict(itertools.islice(recent.items(), more, None))
+    return recent
+
+
+def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> Sequence[Row]:
     """The consecutive decisions of one application from a row on; one at a time if it has versions."""
     app = rows[at].app
     if (model := models.get(app)) is None:
         return []
-    found: list[Row] = []
-    for row in itertools.islice(rows, at, at + 1 if model.versions or model.waiting else None):
-        if not row.is_a(Decision) or row.app != app or row.seq not in recent:
+    end = at
+    while end < len(rows) and (row := rows[end]).kind == DECISION and row.app == app and row.seq in recent:
+        end += 1
+        if model.versions or model.waiting:
             break
-        found.append(row)
-    return found
+    return rows[at:end]
 
 
 def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent: dict[int, Recent]) -> None:
@@ -176,13 +194,15 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
         challenger.follow(run[-1], None, model.name)
 
 
-def _learn_waiting(leader: Model, journal: Journal, recent: dict[int, Recent], now: float) -> None:
+def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int, Recent], now: float) -> None:
     """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
+    if not (leader.waiting or leader.versions):
+        return
     for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
         model = one.model if isinstance(one, Challenger) else one
         while due := model.take_waiting(now, AT_ONCE):
             missing = [seq for _, seq, _ in due if seq not in recent]
-            read = journal.rows(missing) if missing else {}
+            read = journal.rows(missing) if missing and journal is not None else {}
             for _, seq, lesson in due:
                 with contextlib.suppress(ValueError):  # a decision that is damaged
                     made = recent[seq][0] if seq in recent else read[seq].event
@@ -207,7 +227,7 @@ def _teaches(row: Row, strict: bool) -> int:
         return 0
 
 
-def train(model: Model, journal: Journal, app: str, upto: int, now: int) -> None:
+def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> None:
     """Train a model on the application's outcomes in the journal before an event.
 
     Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
@@ -219,8 +239,7 @@ def train(model: Model, journal: Journal, app: str, upto: int, now: int) -> None
     >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10, now=0); model.lessons
     0
     """
-    made = "SELECT 1 FROM events WHERE app = ? AND kind IN ('create', 'configure') AND seq < ? LIMIT 1"
-    if not journal.connection.execute(made, (app, upto)):  # it is made for the first time
+    if not journal.created_before(app, upto):  # it is made for the first time
         return
     waiting: dict[int, tuple[Decision, Status]] = {}
     early: dict[int, tuple[Decision, float, Any]] = {}  # outcomes known before the lack of others is
@@ -263,7 +282,7 @@ def train(model: Model, journal: Journal, app: str, upto: int, now: int) -> None
             model.learn(decision, lesson, cost=cost)
 
 
-def _made(creation: Creation, journal: Journal | None, row: Row, before: Model | None) -> Model:
+def _made(creation: Creation, journal: EventSource | None, row: Row, before: Model | None) -> Model:
     """A restarted model, trained if the event says so; deleted parts of the log stay deleted."""
     model = build_model(creation)
     if before is not None:

@@ -8,14 +8,13 @@ reason in ``broken``, until it is created anew or a restart can fold it; the oth
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Collection
 from threading import Thread
 
 from armwise.core import saving
-from armwise.service.engine.learning.fold import Recent, fold, give_up, refold, restore
+from armwise.service.engine.learning.fold import Recent, drop_oldest, fold, give_up, refold, restore
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.store import Database
@@ -31,7 +30,6 @@ MOST_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 AT_ONCE = 500  # events that are read together
 PIECE = 64  # events that are folded in together: half a millisecond
-MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
 class Learner:
@@ -319,8 +317,7 @@ class Learner:
             self.position = piece[-1].seq
             if not self._waiters:
                 self._journal.pace.rest()
-        if (more := len(self._recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
-            self._recent = dict(itertools.islice(self._recent.items(), more, None))
+        self._recent = drop_oldest(self._recent)
         return bool(rows)
 
     def _next(self) -> tuple[list[Row], dict[int, Write]]:

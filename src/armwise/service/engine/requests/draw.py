@@ -13,7 +13,7 @@ import numpy as np
 
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens
-from armwise.service.journal.events import Decision, Share, decided
+from armwise.service.journal.events import Decision, Share, UnwrittenArms, decided
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
@@ -106,7 +106,8 @@ def drawn(
         if note is not None:
             note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
     decision = Decision(
-        context=msgspec.Raw(context), sent=sent.journal, p=p, arm=arm, version=model.version,
+        context=msgspec.Raw(context), sent=UnwrittenArms(sent), p=p,  # type: ignore[arg-type]
+        arm=arm, version=model.version,
         window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
         apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
         among=among, drawn_by=drawn_by,
@@ -126,7 +127,9 @@ def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[s
     order = order_of(arms.ids, excluded) if excluded else []
     sent = arms.picked(order) if excluded else arms
     p = [0.0] * (len(arms.ids) - len(set(excluded)))
-    return Decision(msgspec.Raw(context), sent.journal, p, 0, model.version, 0, 0.0, deferred=deferred, order=order)
+    asked = Decision(msgspec.Raw(context), [], p, 0, model.version, 0, 0.0, deferred=deferred, order=order)
+    asked.sent = sent.raws
+    return asked
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:

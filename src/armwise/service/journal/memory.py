@@ -1,0 +1,118 @@
+"""A journal in memory: the events of one process, and the status of each decision, until the process ends."""
+
+from __future__ import annotations
+
+import bisect
+import operator
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from armwise.service.errors import Unknown
+from armwise.service.journal.events import Change, Creation, Event, Reward, Row
+from armwise.service.journal.intake import Intake
+from armwise.service.journal.pace import NO_PACE
+from armwise.service.journal.rules import Status
+from armwise.service.journal.writes import Appended, Write
+
+
+class MemoryJournal(Intake):
+    """Appends to lists by the rules of every journal; for one thread at a time. Events are kept as they are: a body is
+    written for nobody.
+
+    >>> journal = MemoryJournal()
+    >>> journal.append([[Write("shop", "", Change())]])[0][0].row.seq
+    1
+    """
+
+    pace = NO_PACE
+    errors: tuple[type[Exception], ...] = ()  # nothing keeps it from being read
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: list[Row] = []
+        self._rewards: dict[tuple[str, str], list[Row]] = {}
+        self._waiting: deque[Status] = deque()  # decisions by deadline; some are closed
+
+    # ------------------------------------------------------------------ append
+
+    def tick(self, now: int) -> None:
+        """Let time pass; it never goes back."""
+        if now > self.time:
+            self.time = now
+
+    def append(self, groups: Sequence[Sequence[Write]]) -> list[Appended]:
+        """Append groups of writes; each is taken whole or refused with the reason."""
+        self.appended, self.dirty = [], {}
+        outcomes = [self.take(group) for group in groups]
+        for row, _ in self.appended:
+            self._events.append(row)
+            if isinstance(row.at_hand, Reward):
+                self._rewards.setdefault((row.app, row.id), []).append(row)
+            elif row.kind == "decision":
+                self._wait(self.known[row.app, row.id])
+        return outcomes
+
+    def _wait(self, status: Status) -> None:
+        waiting = self._waiting
+        if not waiting or waiting[-1].deadline <= status.deadline:
+            waiting.append(status)
+        else:  # the window is shorter than it was
+            bisect.insort(waiting, status, key=operator.attrgetter("deadline"))
+
+    def body(self, write: Write, event: Event) -> bytes:
+        return b""
+
+    def earlier(self, seq: int) -> Row:
+        return self.row(seq)
+
+    def rewards_before(self, app: str, id: str) -> int:
+        return len(self._rewards.get((app, id), ()))
+
+    # ------------------------------------------------------------------ read
+
+    def settle(self) -> None:
+        """Do nothing: what is here is as durable as it will be."""
+
+    def last(self) -> tuple[int, int, bytes]:
+        """The number and time of the last event; there is no chain."""
+        return self.seq, self.time, b""
+
+    def row(self, seq: int) -> Row:
+        """One event by its number."""
+        if not 1 <= seq <= len(self._events):
+            raise Unknown(f"the journal has no event {seq}")
+        return self._events[seq - 1]
+
+    def rows(self, seqs: Sequence[int]) -> dict[int, Row]:
+        """Some events by their numbers."""
+        return {seq: self._events[seq - 1] for seq in seqs}
+
+    def after(self, seq: int, limit: int = 500) -> list[Row]:
+        """The events that follow ``seq``, in order."""
+        return self._events[seq : seq + limit]
+
+    def events(self, seq: int = 0) -> Iterator[Row]:
+        """All events after ``seq``."""
+        yield from self._events[seq:]
+
+    def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
+        """The status of decisions, by application and id."""
+        return [self.known[pair] for pair in ids if pair in self.known]
+
+    def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
+        """All rewards of decisions in order, including late ones, by application and id."""
+        return {pair: self._rewards[pair] for pair in ids if pair in self._rewards}
+
+    def due(self, now: int, limit: int = 500) -> list[Status]:
+        """Decisions whose window closed before ``now`` and that still wait for it; each is said once."""
+        found: list[Status] = []
+        waiting = self._waiting
+        while waiting and len(found) < limit and (waiting[0].closed or waiting[0].deadline < now):
+            status = waiting.popleft()
+            if not status.closed:
+                found.append(status)
+        return found
+
+    def created_before(self, app: str, seq: int) -> bool:
+        """Whether an event before this one created the application."""
+        return any(row.app == app and row.is_a(Creation, Change) for row in self._events[: seq - 1])
