@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 import armwise as aw
@@ -26,12 +27,15 @@ from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
 from armwise.service.journal.events import Creation, Decision, Reward
 from armwise.service.journal.journal import Journal
+from armwise.service.journal.postgres import Postgres
+from armwise.service.journal.postgres_session import Session as PostgresSession
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write, keyed
 from armwise.service.log.compact import compact
 from armwise.service.log.export import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
+from tests.service.database import Server
 
 DAY = 86_400_000
 
@@ -225,6 +229,105 @@ def test_an_erasure_is_finished_by_the_next_turn(filled: Path, tmp_path: Path, a
         shutil.rmtree(folder)
     assert n > 30
     assert descriptors() <= before
+
+
+def test_a_service_survives_every_file_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lock, record of the tail, files that are made: a run ends or goes on, and no later one lacks what it answered."""
+    faults, answered = Faults(), list[str]()
+
+    def run(path: Path, name: str) -> None:
+        engine = Engine(SQLite(path), {"shop": Creation(features={"dim": 8})}, snapshot_every=0.01)
+        try:
+            engine.start()
+            for k in range(3):
+                engine.decide("shop", b"{}", [b'"a"', b'"b"'], id=f"{name}{k}")
+                answered.append(f"{name}{k}")
+            engine.snapshot()
+        finally:
+            engine.stop()
+
+    for name in ("open", "fdopen", "fstat", "pwrite", "read", "fsync", "unlink"):
+        real = getattr(os, name)
+
+        def call(*args: Any, real: Any = real, **options: Any) -> Any:
+            return faults.step(lambda: real(*args, **options), OSError(5, "Input/output error"))
+
+        monkeypatch.setattr(os, name, call)
+    n, fired = 0, True
+    while fired:
+        n += 1
+        path, before = tmp_path / str(n) / "journal.db", descriptors()
+        path.parent.mkdir()
+        answered.clear()
+        run(path, "first")
+        faults.arm(n, after=False)
+        with contextlib.suppress(OSError, RuntimeError, Unavailable):
+            run(path, "second")
+        fired = faults.disarm()
+        run(path, "third")
+        clean(path)
+        journal = Journal(SQLite(path).connect())
+        there = {row.id for row in journal.events() if row.is_a(Decision)}
+        journal.connection.close()
+        assert len(answered) >= 6 and set(answered) <= there, f"lost after file call {n}: {set(answered) - there}"
+        assert not path.with_name("journal.db.lost").exists(), f"file call {n} made a loss that is none"
+        assert descriptors() <= before, f"a descriptor stays open after file call {n}"
+    assert n > 12, f"only {n - 1} file calls could fail"
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_session_with_postgresql_is_lost_at_every_statement(
+    server: Server, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    """The socket breaks before a statement is sent, or before its answer comes."""
+    store, faults = Postgres(server.new_database()), Faults()
+
+    def breaking(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: PostgresSession, *args: Any) -> Any:
+            fails = faults.left == 1
+            try:
+                return faults.step(lambda: real(self, *args), psycopg.OperationalError("the connection was closed"))
+            finally:
+                if fails:
+                    self._raw.close()
+
+        return call
+
+    for name in ("execute", "_exchange"):
+        monkeypatch.setattr(PostgresSession, name, breaking(getattr(PostgresSession, name)))
+    before = descriptors()
+    whole = Journal(store.connect(), store.lock, store.clock)
+    whole.append([[Write("shop", "", Creation(features={"dim": 8}))]], 1_000_000)
+    n, fired, large = 0, True, b'{"id": "a", "features": {"x": "' + b"z" * 4000 + b'"}}'
+    while fired:
+        n += 1
+        journal = Journal(store.connect(), store.lock, store.clock)
+        groups = [
+            [Write("shop", f"new{n}", decision(), f"key {n}")],
+            [Write("shop", f"large{n}", decision(large), f"large {n}")],
+            [Write("shop", f"new{n}", Reward(1.0), f"reward {n}")],
+            keyed([Write("shop", f"large{n}", Reward(0.5)), Write("shop", f"large{n}", Reward(0.25))],
+                  lambda part, n=n: f"batch {n} {part}"),
+        ]  # fmt: skip
+
+        def work(journal: Journal = journal, groups: Any = groups) -> bytes:
+            for group in groups:
+                journal.append([group], 1_100_000)
+            return b"".join(pieces(journal, "shop"))
+
+        faults.arm(n, after)
+        with contextlib.suppress(psycopg.Error):
+            work()
+        fired = faults.disarm()
+        exported = work()
+        journal.connection.close()
+        statuses = {status.id: status.n for status in whole.statuses([("shop", f"{id}{n}") for id in ("new", "large")])}
+        assert statuses == {f"new{n}": 1, f"large{n}": 2}, f"after statement {n}"
+        assert exported.count(b"\n") == 2 * n
+    assert n > 8, f"only {n - 1} statements could fail"
+    assert verify(whole).problems == []
+    whole.connection.close()
+    assert descriptors() <= before, "descriptors stay open"
 
 
 @pytest.mark.parametrize("after", [False, True])

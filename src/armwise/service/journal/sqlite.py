@@ -264,7 +264,7 @@ class SQLite:
             self._lock = open(os.devnull)  # noqa: SIM115
             return True
 
-        handle = os.fdopen(self._private(".lock"), "a")  # held for as long as this process leads
+        handle = open(self.path + ".lock", "a", opener=lambda path, flags: self._private(".lock"))  # noqa: SIM115
         with contextlib.ExitStack() as opened:
             opened.callback(handle.close)
             try:
