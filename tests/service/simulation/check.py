@@ -95,11 +95,15 @@ def _units(cluster: Cluster, history: History, decisions: Counter[tuple[str, str
 def _models(cluster: Cluster, journal: Journal, history: History) -> None:
     """Every process serves, bit for bit, what a replay of the journal gives."""
     models: dict[str, Model] = {}
-    for (app,) in journal.connection.execute("SELECT app FROM bases"):
-        models[app] = saving.loads(base_of(journal.connection, app) or b"")
-    for row in journal.events(journal.base().seq):
-        fold(models, [row], journal)
-    last = journal.last()[0]
+    journal.connection.begin_reading()  # retention may move the beginning meanwhile
+    try:
+        for (app,) in journal.connection.execute("SELECT app FROM bases"):
+            models[app] = saving.loads(base_of(journal.connection, app) or b"")
+        for row in journal.events(journal.base().seq):
+            fold(models, [row], journal)
+        last = journal.last()[0]
+    finally:
+        journal.connection.rollback()
     for process in cluster.places:
         learner = process.engine.learner
         if learner.broken:
