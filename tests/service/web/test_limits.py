@@ -126,6 +126,7 @@ def test_readiness_tries_what_a_decision_does(
         assert time.monotonic() < end, "it did not heal by itself"
         time.sleep(0.1)
     assert running.client.post("/v1/decisions", json={"arms": ["a"]}).status_code == 201
+    running.service.engine.wait_learnt()  # the decision, which the page of agents counts
     before = running.client.get("/v1/agents").json()
     time.sleep(0.3)
     running.client.get("/readyz")
