@@ -306,9 +306,11 @@ def test_a_session_with_postgresql_is_lost_at_every_statement(
             [Write("shop", f"new{n}", decision(), f"key {n}")],
             [Write("shop", f"large{n}", decision(large), f"large {n}")],
             [Write("shop", f"new{n}", Reward(1.0), f"reward {n}")],
-            keyed([Write("shop", f"large{n}", Reward(0.5)), Write("shop", f"large{n}", Reward(0.25))],
-                  lambda part, n=n: f"batch {n} {part}"),
-        ]  # fmt: skip
+            keyed(
+                [Write("shop", f"large{n}", Reward(0.5)), Write("shop", f"large{n}", Reward(0.25))],
+                f"batch {n} {{}}".format,
+            ),
+        ]
 
         def work(journal: Journal = journal, groups: Any = groups) -> bytes:
             for group in groups:
