@@ -21,6 +21,7 @@ from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.log.retain import Retention
 from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
+from armwise.service.web.deadline import within
 from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
 from armwise.service.web.keys import Keys
 from armwise.service.web.metrics import Metrics
@@ -264,8 +265,7 @@ class Service:
         while more:
             left = began + BODY_TIMEOUT + size / MIN_BODY_RATE - clock()
             try:
-                async with asyncio.timeout(left):
-                    message = await receive()
+                message = await within(left, receive())
             except TimeoutError:
                 late = f"{size} bytes of the body came within {clock() - began:.0f} s"
                 raise Problem(408, "Timeout", late, ((b"connection", b"close"),)) from None
