@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import armwise as aw
+from armwise.models.ridge import Ridge
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import restore
 from armwise.service.journal.events import Creation
@@ -127,6 +129,37 @@ def test_a_journal_of_format_2_is_refused_with_what_to_do(engines: Make, tmp_pat
     raw.close()
     with pytest.raises(ValueError, match="the journal has format b'2'; this armwise reads b'4': use the one that"):
         engines()
+
+
+def test_a_snapshot_of_an_earlier_version_is_folded_again_and_its_model_file_refused_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A model that follows its rows was kept otherwise by 0.1: the journal has all of it, a file by itself has not."""
+
+    def opened() -> Engine:
+        engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(agent={"class": "LinUCB"})})
+        engine.start()
+        return engine
+
+    engine = opened()
+    for k in range(20):
+        ask(engine, f"e{k}", {"hour": k})
+        engine.reward("shop", f"e{k}", k % 2)
+    before = settled(engine)
+    kept = Ridge._state
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Ridge, "_state", lambda self: {k: v for k, v in kept(self).items() if k != "centre"})
+        engine.stop()
+        aw.LinUCB(dim=3).save(tmp_path / "agent.aw")
+    with pytest.raises(aw.LoadError, match="let a new agent learn again from the log or the journal") as refused:
+        aw.load(tmp_path / "agent.aw")
+    assert "\n" not in str(refused.value)
+    engine = opened()
+    assert settled(engine) == before
+    engine.stop()
+    [said] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert said.getMessage().startswith("its events are folded again, from the first on: snapshot of shop: a ridge")
+    assert said.exc_info is None
 
 
 def test_snapshots_that_the_leader_replaces_while_they_are_loaded_are_loaded_anew(

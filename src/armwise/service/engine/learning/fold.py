@@ -359,9 +359,9 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
             else:
                 data = base_of(journal.connection, app) or b""
             models[app] = saving.loads(data, f"snapshot of {app}")
-        except saving.LoadError:
+        except saving.LoadError as error:
             if journal.published() == published:
-                log.exception("the snapshot of %s cannot be loaded", app)
+                log.warning("its events are folded again, from the first on: %s", error)
     if journal.published() != published:  # the leading process stored newer ones and dropped some of these: look again
         return restore(journal, at_hand)
     return models, saved.seq
