@@ -35,7 +35,9 @@ class NestedModel(saving.Saved):
     FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
     FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
     SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
-    SCALE_PER_ARM: ClassVar[float] = 3.0  # the same where each arm has a model, which sees fewer rewards
+    SCALES_PER_ARM: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.33, 0.1)  # the same where each arm has a model
+    UNLIKELIER: ClassVar[float] = 10.0  # of -2 ln(likelihood): what a larger scale may cost more than the next one
+    FROM: ClassVar[int] = 16  # rewards before scales are compared
     MORE: ClassVar[float] = 0.7  # of optimism, where rewards take more than two values: no ceiling is in sight
     CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
 
@@ -79,6 +81,10 @@ class NestedModel(saving.Saved):
     def refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again.
 
+        Where each arm has a model, the scale of the linear and the smooth part is chosen too, by the marginal
+        likelihood of those rewards: the largest scale unless a smaller one is much likelier. A weak signal among noise
+        is then shrunk, and one that rewards have not told yet from none is still looked for.
+
         >>> model = NestedModel(dim=1, n_arms=2, memory=64)
         >>> model.keep(np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 1)))
         >>> model.refit()
@@ -98,25 +104,58 @@ class NestedModel(saving.Saved):
             seen = np.concatenate([first, rows, self._offered[order]])
         columns = Columns().fit(seen)
         mapped = columns.transform(seen)
-        ends, prior = [_LANES], [np.array([1.0] + [0.0] * (_LANES - 1))]
+        ends, kinds = [_LANES], [np.array([1.0] + [0.0] * (_LANES - 1))]
         self._columns = self._fourier = None
-        scale = self.SCALE if self.n_arms is None else self.SCALE_PER_ARM
         if columns.size:
             length = float(np.sqrt(np.einsum("ij,ij->i", mapped, mapped).mean()))
             for size in (columns.linear, columns.size - columns.linear):
                 if size:
                     ends.append(ends[-1] + _padded(size))
-                    prior.append(np.where(np.arange(_padded(size)) < size, scale / length, 0.0))
+                    kinds.append(np.where(np.arange(_padded(size)) < size, 1.0 / length, 0.0))
             self._columns = columns
             if self.smooth:
                 smooth = max(96, (self.FEATURES - ends[-1]) // _LANES * _LANES)
                 ends.append(ends[-1] + smooth)
-                prior.append(np.full(smooth, scale))
+                kinds.append(np.ones(smooth))
                 self._fourier = Fourier(smooth).fit(mapped)
-        self._begin(np.array(ends, np.int64), np.concatenate(prior))
-        self._evidence[-2] = self.MORE if len(np.unique(rewards)) > 2 else 0.0
-        nested.learn_rows(*self._model, self._map(rows), models, (rewards - self._center) / self._unit)
+        self._ends, unscaled = np.array(ends, np.int64), np.concatenate(kinds)
+        self._learn_memory(unscaled, self._map(rows), models, (rewards - self._center) / self._unit)
+
+    def _learn_memory(self, unscaled: Floats, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> None:
+        """Learn mapped rows under the scale that suits them; ``unscaled`` is the prior at a scale of 1."""
+        more = self.MORE if len(np.unique(rewards)) > 2 else 0.0
+        scales = (self.SCALE,) if self.n_arms is None else self.SCALES_PER_ARM
+        chosen_among = (self.n_arms or 1) > 1 and not self.forgets and len(rewards) >= self.FROM and len(self._ends) > 1
+        least, best = np.inf, None
+        for scale in scales:
+            prior = np.concatenate([unscaled[:_LANES], scale * unscaled[_LANES:]])
+            self._begin(self._ends, prior)
+            self._evidence[-2] = more
+            nested.learn_rows(*self._model, rows, models, rewards)
+            if not chosen_among:
+                break
+            cost = self._cost(rows, models, rewards)
+            if best is not None and cost > least - self.UNLIKELIER:
+                self._prior, self._factors, self._thetas, self._evidence = best
+                break
+            least, best = cost, (self._prior, self._factors, self._thetas, self._evidence)
         self._evidence[-3] = 0.0  # these errors were counted when the rewards came
+
+    def _cost(self, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> float:
+        """-2 ln(marginal likelihood) of the likeliest prefix beyond the constant, the noise integrated out.
+
+        The same as ``Evidence.cost`` in nested.hpp, of all rewards alike.
+        """
+        used = self._prior > 0.0
+        logs = np.zeros(len(self._prior))
+        diagonals = np.diagonal(self._factors, axis1=1, axis2=2)[:, used]
+        logs[used] = -2.0 * np.log(diagonals / self._prior[used]).sum(axis=0)
+        costs, n = [], len(rewards) + 2.0
+        for b, end in enumerate(self._ends):
+            predicted = np.einsum("ij,ij->i", rows[:, :end], self._thetas[models, b, :end])
+            rest = 0.1 + max(0.0, float((rewards * (rewards - predicted)).sum()))
+            costs.append(float(logs[:end].sum()) + n * float(np.log(rest / n)))
+        return min(costs[1:] or costs)
 
     @property
     def _model(self) -> tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]:
