@@ -76,6 +76,8 @@ class Client(threading.Thread):
         self.decided: dict[str, bytes] = {}
         self.listed: dict[str, tuple[str, float]] = {}
         self.rewarded: dict[str, float] = {}
+        self.assigned: dict[str, str] = {}  # units: this client has none
+        self.told: dict[str, float] = {}
         self.unsure: set[str] = set()
         self.strange: list[str] = []
         self.moments: list[float] = []  # of acknowledgements

@@ -1,5 +1,7 @@
 """Kill a service under load, again and again; nothing it acknowledged may be missing, doubled or changed.
 
+The load is decisions, lists, and the units and outcomes of an experiment.
+
 ``python -m tests.service.torture --kills 200`` (``make torture``); the tests run 20.
 """
 
@@ -24,6 +26,7 @@ from typing import Any
 import msgspec
 
 from armwise.service.config import Config
+from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.slots import MARK, slot_id
 from armwise.service.journal.events import Decision
@@ -33,6 +36,8 @@ from armwise.service.log.verify import verify
 from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.line import Line, asked
 
+TEST = "/v1/experiments/torture"
+ARMS = ["control", "green", "blue"]
 _FORKING = multiprocessing.get_context("forkserver")
 
 
@@ -56,7 +61,7 @@ def _serve(storage: str, port: int) -> None:
 
 
 class Caller(threading.Thread):
-    """Decides, ranks and rewards as fast as it is answered, and remembers every answer."""
+    """Decides, ranks, rewards and tests as fast as it is answered, and remembers every answer."""
 
     def __init__(self, name: str, port: int, seed: int) -> None:
         super().__init__(daemon=True)
@@ -64,6 +69,8 @@ class Caller(threading.Thread):
         self.decided: dict[str, bytes] = {}  # id -> the answer
         self.listed: dict[str, tuple[str, float]] = {}  # id of a list's slot -> its arm and probability
         self.rewarded: dict[str, float] = {}
+        self.assigned: dict[str, str] = {}  # unit of the experiment -> its arm
+        self.told: dict[str, float] = {}  # unit -> its outcome
         self.unsure: set[str] = set()  # asked, and cut off before an answer
         self.strange: list[str] = []
         self.halt = False
@@ -73,6 +80,7 @@ class Caller(threading.Thread):
             self._ask_until_cut_off(line)
 
     def _ask_until_cut_off(self, line: Line) -> None:
+        self._post(line, TEST, {"arms": ARMS, "metrics": {"name": "spent", "kind": "amount"}}, 200, "PUT")
         n = 0
         while not self.halt:
             n += 1
@@ -89,6 +97,20 @@ class Caller(threading.Thread):
                 self.rewarded.setdefault(f"{earlier}:{value}:{n}", value)
             if n % 3 == 0:
                 self._rank(line, f"{id}-list", context, n)
+            if n % 4 == 0:
+                self._test(line, [f"{id}-unit-{k}" for k in range(3)])
+
+    def _test(self, line: Line, units: list[str]) -> None:
+        self.unsure.update(units)
+        body = {"units": [{"unit": unit, "context": {"x": self._random.random()}} for unit in units]}
+        found = json.loads(self._post(line, f"{TEST}/assignments", body, 200))["assignments"]
+        self.assigned |= {each["unit"]: each["arm"] for each in found}
+        told = {unit: round(self._random.random(), 3) for unit in units[:2]}
+        outcomes = [{"unit": unit, "value": value, "id": f"of {unit}"} for unit, value in told.items()]
+        statuses = json.loads(self._post(line, f"{TEST}/outcomes", {"outcomes": outcomes}, 200))["outcomes"]
+        if any(each["status"] != "taken" for each in statuses):
+            self.strange.append(f"{TEST}/outcomes: {statuses}")
+        self.told |= told
 
     def _rank(self, line: Line, id: str, context: Any, n: int) -> None:
         slots = [slot_id(id, k) for k in range(2)]
@@ -101,8 +123,8 @@ class Caller(threading.Thread):
         self._post(line, f"/v1/rankings/{id}/rewards", {"slots": {"1": value}}, 200)
         self.rewarded.setdefault(f"{slots[1]}:{value}:{n}", value)
 
-    def _post(self, line: Line, path: str, body: Any, expected: int) -> bytes:
-        status, data = line.ask("POST", path, body)
+    def _post(self, line: Line, path: str, body: Any, expected: int, method: str = "POST") -> bytes:
+        status, data = line.ask(method, path, body)
         if status != expected:
             self.strange.append(f"{path}: {status} {data[:200]!r}")
         return data
@@ -155,10 +177,13 @@ def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
     acknowledged = {id: data for caller in callers for id, data in caller.decided.items()}
     listed = {slot: shown for caller in callers for slot, shown in caller.listed.items()}
     rewards = [(key.split(":")[0], value) for caller in callers for key, value in caller.rewarded.items()]
-    allowed = set(acknowledged) | set(listed) | {id for caller in callers for id in caller.unsure}
+    unsure = {id for caller in callers for id in caller.unsure}
     engine = Config(storage=storage).engine()
     engine.start()  # recovers from the last snapshot
     engine.wait_learnt()
+    units = {_unit(engine, unit): arm for caller in callers for unit, arm in caller.assigned.items()}
+    rewards += [(_unit(engine, unit), value) for caller in callers for unit, value in caller.told.items()]
+    allowed = set(acknowledged) | set(listed) | set(units) | unsure | {_unit(engine, id) for id in unsure}
     engine.stop()  # and stores one of all it knows, which verify compares with a replay
     found: dict[str, int] = {}
     kept: dict[tuple[str, float], int] = {}
@@ -178,13 +203,15 @@ def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
                 if row.id in listed:
                     kept_as = answer(Written(row))
                     assert (kept_as.arm, kept_as.probability) == listed[row.id], f"{row.id} was answered otherwise"
+                if row.id in units:
+                    assert answer(Written(row)).arm == units[row.id], f"{row.id} was answered otherwise"
                 assert row.id in allowed, f"{row.id} was never asked for"
                 assert abs(sum(msgspec.json.decode(row.body, type=Decision).p) - 1.0) < 1e-9
             elif row.kind == "reward":
                 key = row.id, msgspec.json.decode(row.body)["value"]
                 kept[key] = kept.get(key, 0) + 1
         journal.connection.close()
-    missing = (set(acknowledged) | set(listed)) - set(found)
+    missing = (set(acknowledged) | set(listed) | set(units)) - set(found)
     assert not missing, f"{len(missing)} acknowledged decisions are gone"
     halves = [
         id for id in found if MARK in id and any(slot_id(id.partition(MARK)[0], k) not in found for k in range(2))
@@ -197,10 +224,16 @@ def check(storage: str | list[str], callers: list[Caller]) -> dict[str, int]:
     return {
         "decisions": len(acknowledged),
         "lists": len(listed) // 2,
+        "units": len(units),
         "rewards": len(rewards),
         "events": events,
         "lessons": lessons,
     }
+
+
+def _unit(engine: ServedEngine, unit: str) -> str:
+    """The id of a unit in the journal."""
+    return engine.pseudonym(f"unit\0{unit}")
 
 
 def main() -> None:
