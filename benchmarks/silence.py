@@ -3,7 +3,7 @@
 ``python -m benchmarks.silence agents`` runs agents in a ``Decider`` with a clock of its own: two arms at 6 % and 2 %,
 clicks after an exponential delay of ten minutes, a decision every 10 s, a window of 1 h. It prints, per agent, the
 better arm's share over the last fifth of the decisions, in each seed. ``told`` prints it for more agents, each beside
-itself in a shop that reports every outcome at once.
+itself in a shop that reports every outcome at once; ``--record FILE`` keeps a line per agent and seed.
 
 ``python -m benchmarks.silence judges`` runs a shop with the default agent, arms at 2, 4 and 6 %, a window of a day and
 a decision a minute, and asks every judge after 10 min, 1 h, 6 h, 1 day and 3 days: the page and its metrics, versions
@@ -15,7 +15,7 @@ from the functions behind them, on the events of a ``Decider`` in memory.
 ``whole`` asks the same of a ``Decider`` in a folder, from end to end: what the page is sent, the text of ``/metrics``,
 versions of the model, ``log()``, and ``armwise journal export`` with ``armwise evaluate``. So that a thousand runs take
 half an hour, visitors come six at a time: every two minutes in the first hour, every hour afterwards.
-``--record FILE`` keeps a line per run, and goes on where an earlier call stopped.
+``--record FILE`` keeps a line per run, and goes on where an earlier call stopped, as ``told`` does.
 
 ``weeks`` runs two weeks of a shop whose arms change every day, and evaluates the export with no option at all.
 """
@@ -34,6 +34,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from msgspec import Raw
@@ -66,7 +67,8 @@ def _sees_all(dim: int) -> aw.LinearOracle:
     return aw.LinearOracle(dim=dim, n_arms=2)
 
 
-# Every other agent that a Decider takes, but those of budgets: their costs come with rewards, so silence has none.
+# Every other agent that a Decider takes, but those of budgets: they count what each decision cost, and nobody reports
+# the cost of silence. CGPUCB is none: it wants rows of its own, not the encoder's.
 OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
     "RandUCB": lambda seed: aw.RandUCB(seed=seed),
     "FastCB": lambda seed: aw.FastCB(seed=seed),
@@ -95,6 +97,9 @@ OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
     "PerContext(UCB1)": lambda seed: aw.PerContext(aw.UCB1(n_arms=2, seed=seed)),
     "PolicyArms(UCB1)": lambda seed: aw.PolicyArms(aw.UCB1(n_arms=2, seed=seed), _ARMS, n_arms=2, sees="shared"),
     "Advised(Exp4)": lambda seed: aw.Advised(aw.Exp4(n_experts=2, n_arms=2, seed=seed), _ARMS, sees="shared"),
+    "Advised(Exp4P)": lambda seed: aw.Advised(
+        aw.Exp4P(n_experts=2, n_arms=2, horizon=20_000, seed=seed), _ARMS, sees="shared"
+    ),
     "VE": lambda seed: aw.VE(aw.policies.Stumps(dim=128), n_arms=2, horizon=20_000, seed=seed),
     "EpochGreedy": lambda seed: aw.EpochGreedy(_sees_all(128), n_arms=2, seed=seed),
     "OnlineCover": lambda seed: aw.OnlineCover(_sees_all(128), n_arms=2, seed=seed),
@@ -160,18 +165,37 @@ def agents(seeds: int, n: int, only: str) -> None:
             )
 
 
-def told(seeds: int, n: int, only: str) -> None:
+def told(seeds: int, n: int, only: str, first: int, record: str) -> None:
     """Print every agent's shares beside those of the same agent that is told each outcome at once."""
+    done = {(name, seed): shares for name, seed, *shares in recorded(record)}
     for name in AGENTS | OTHERS:
-        if only in ("", name):
-            silent, at_once = ([share(name, seed, n, each) for seed in range(seeds)] for each in (False, True))
-            differences = np.subtract(silent, at_once)
-            error = differences.std(ddof=1) / seeds**0.5
-            print(
-                f"{name:21} silent {np.mean(silent):.3f} (least {min(silent):.2f}), told {np.mean(at_once):.3f} "
-                f"(least {min(at_once):.2f}), difference {differences.mean():+.3f} +- {error:.3f}",
-                flush=True,
-            )
+        if only not in ("", name):
+            continue
+        for seed in range(first, first + seeds):
+            if (name, seed) not in done:
+                done[name, seed] = [share(name, seed, n, each) for each in (False, True)]
+                keep(record, [name, seed, *done[name, seed]])
+        silent, at_once = zip(*(shares for (whose, _), shares in done.items() if whose == name))
+        differences = np.subtract(silent, at_once)
+        error = differences.std(ddof=1) / len(silent) ** 0.5 if len(silent) > 1 else math.nan
+        print(
+            f"{name:21} silent {np.mean(silent):.3f} (least {min(silent):.2f}), told {np.mean(at_once):.3f} (least "
+            f"{min(at_once):.2f}), difference {differences.mean():+.3f} +- {error:.3f}, {len(silent)} seeds",
+            flush=True,
+        )
+
+
+def recorded(record: str) -> list[list[Any]]:
+    """The runs that a file has, a line each."""
+    path = Path(record)
+    return [json.loads(line) for line in path.open()] if record and path.exists() else []
+
+
+def keep(record: str, run: list[Any]) -> None:
+    """Add a run to the file, if there is one."""
+    if record:
+        with open(record, "a") as lines:
+            lines.write(json.dumps(run) + "\n")
 
 
 # ---------------------------------------------------------------------- judges
@@ -335,15 +359,12 @@ def judges(runs: int, days: float, every: float, first: int) -> None:
 
 def whole(runs: int, days: float, first: int, record: str) -> None:
     """Judge a shop in a folder; what ``record`` has is not run again."""
-    path = Path(record) if record else None
-    done = {int(seed): answers for seed, answers in map(json.loads, path.open())} if path and path.exists() else {}
+    done: dict[int, Answers] = dict(recorded(record))
     for seed in range(first, first + runs):
         if seed not in done:
             with tempfile.TemporaryDirectory() as folder:
                 done[seed] = judged_at(Folder(seed, Path(folder)), days, 600.0, 20.0)
-            if path:
-                with path.open("a") as lines:
-                    lines.write(json.dumps([seed, done[seed]]) + "\n")
+            keep(record, [seed, done[seed]])
     tabulate(list(done.values()))
 
 
@@ -391,12 +412,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one agent")
     parser.add_argument("--days", type=float, default=3.0)
     parser.add_argument("--every", type=float, default=60.0, help="seconds between two decisions of a shop")
-    parser.add_argument("--record", default="", help="a file of whole runs, of which none is run twice")
+    parser.add_argument("--record", default="", help="a file of runs, of which none is run twice")
     args = parser.parse_args()
     if args.task == "agents":
         agents(args.seeds, args.decisions, args.only)
     elif args.task == "told":
-        told(args.seeds, args.decisions, args.only)
+        told(args.seeds, args.decisions, args.only, args.first, args.record)
     elif args.task == "judges":
         judges(args.seeds, args.days, args.every, args.first)
     elif args.task == "weeks":
