@@ -169,6 +169,12 @@ def test_no_click_is_learnt_before_its_lack(where: dict[str, Any], agent: aw.Age
 def test_learn_is_checked_against_the_agent(where: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="learn: UCB1 cannot revise what it learnt: use 'close'"):
         aw.Decider(**where, agent=aw.UCB1(n_arms=2), learn="provisional")
+    budget = aw.HardStop(aw.LinUCB(), budget=10.0, max_cost=1.0)  # at the close nobody says what a decision cost
+    for learn in ("close", "provisional"):
+        with pytest.raises(
+            ValueError, match="learn: HardStop counts what each decision cost: use 'arrival', and report"
+        ):
+            aw.Decider(**where, agent=budget, learn=learn)
     with pytest.raises(ValueError, match="learn must be provisional, close or arrival, got 'never'"):
         aw.Decider(**where, learn="never")
     with aw.Decider(**where, agent=aw.UCB1(n_arms=2), learn="arrival", seed=1) as shop:

@@ -65,9 +65,10 @@ class Decider(AsyncVerbs):
     several rewards come to is the ``rule``. ``learn`` says when outcomes are learnt: "provisional" is the default
     reward at once, corrected when a reward comes (the default, where the agent can revise); "close" each outcome once,
     when the window closes or with ``reward(..., final=True)`` (the default of all other agents); "arrival" each reward
-    when it comes, which is the promise that every outcome is reported, zeros too. ``new_arms`` is the most that arms
-    which are new beside known ones get of a decision, together, until each was drawn 100 times: 0.1 unless said, 1 for
-    no limit. ``clock`` gives the time in seconds in place of the system's, so that a test of a week takes a second.
+    when it comes, which is the promise that every outcome is reported, zeros too (the default and the only way of an
+    agent with a budget: each outcome comes with its cost). ``new_arms`` is the most that arms which are new beside
+    known ones get of a decision, together, until each was drawn 100 times: 0.1 unless said, 1 for no limit. ``clock``
+    gives the time in seconds in place of the system's, so that a test of a week takes a second.
 
     >>> shop = Decider(seed=1)
     >>> for _ in range(200):

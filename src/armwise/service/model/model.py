@@ -467,6 +467,11 @@ class Model(saving.Saved):
 
     def check_settings(self, settings: Settings) -> None:
         """Raise InvalidInput if the settings do not fit this agent."""
+        if self.agent.n_costs and settings.learn not in ("", ARRIVAL):
+            raise InvalidInput(
+                f"learn: {type(self.agent).__name__} counts what each decision cost: use 'arrival', and report every "
+                "outcome with its cost, zeros too"
+            )
         if settings.learn == PROVISIONAL and not can_revise(self.agent):
             raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
 
