@@ -41,9 +41,9 @@ from msgspec import Raw
 
 import armwise as aw
 from armwise.cli.main import main as command
+from armwise.service.decider.backend import APP
 from armwise.service.decider.folder import Folder as InFolder
-from armwise.service.decider.home import APP
-from armwise.service.engine.roster import add_version
+from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Share
 from armwise.service.log.earnings import Earnings
 from armwise.service.web.metrics import Metrics
@@ -269,7 +269,7 @@ class Folder:
         self.clock, self._rng, self._path = Clock(), random.Random(seed), path
         self.begun = self.clock.now
         self.decider = aw.Decider(path / "shop", window=DAY, clock=self.clock, seed=seed)
-        home = self.decider._home
+        home = self.decider._backend
         assert isinstance(home, InFolder)
         self.engine = home.engine
         even = Creation({"class": "Explore", "epsilon": 1.0, "agent": {"class": "LinUCB"}})

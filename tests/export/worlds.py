@@ -111,7 +111,7 @@ def rows_of(policy: Policy, chance: random.Random, n_arms: int, dim: int) -> Any
 
 def asked_at_home(shop: aw.Decider, asked: list[dict[str, Any]]) -> list[list[float]]:
     """The distributions of a decider for requests, none of which changes it."""
-    model = shop._home.model()
+    model = shop._backend.model()
     found = []
     for each in asked:
         context = json.dumps(each["context"]).encode()

@@ -22,7 +22,7 @@ from armwise.features.encoding.arms import read_arms
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.ranking import read_ranking
 from armwise.service.engine.requests.slots import MARK, prepare_slots
-from armwise.service.engine.roster import add_version
+from armwise.service.engine.rollout import add_version
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create
 from armwise.service.journal.events import Creation

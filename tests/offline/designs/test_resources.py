@@ -71,7 +71,7 @@ def test_the_service_writes_them_as_parquet(tmp_path):
     with aw.Decider(tmp_path / "d", agent=AGENT, seed=1) as decider:
         for t in range(3):
             decider.reward(decider.decide({"hour": t}, arms=["a", "b"]).id, 0.5, cost=[0.1, 0.2 * t])
-        engine: Any = decider._home.engine
+        engine: Any = decider._backend.engine
         (tmp_path / "log.parquet").write_bytes(b"".join(pieces(engine.open_journal(), "default", "parquet")))
     np.testing.assert_array_equal(
         Log.from_parquet(tmp_path / "log.parquet").costs, [[0.1, 0.0], [0.1, 0.2], [0.1, 0.4]]

@@ -66,7 +66,7 @@ def test_costs_come_back_from_every_export(tmp_path):
         for t in range(6):
             made = shop.decide({"hour": t}, arms=["a", "b"])
             shop.reward(made.id, 1.0, cost=0.25 * t if t < 5 else [2.0])
-        journal = shop._home.engine.open_journal()
+        journal = shop._backend.engine.open_journal()
         found = list(entries(journal, "default"))
         journal.connection.close()
     (tmp_path / "log.json").write_bytes(b"\n".join(map(as_json, found)))

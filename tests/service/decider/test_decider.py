@@ -94,7 +94,7 @@ def test_memory_and_journal_learn_the_same(tmp_path: Path) -> None:
             context, made = {"hour": i % 5}, disk.decide({"hour": i % 5}, ARMS)
             disk.reward(made, float(i % 2))
             disk.agent  # noqa: B018  (waits until it is learnt)
-            memory._home.engine.uniform = lambda app, id: disk._home.engine.uniform(app, id)  # type: ignore
+            memory._backend.engine.uniform = lambda app, id: disk._backend.engine.uniform(app, id)  # type: ignore
             again = memory.decide(context, ARMS, id=made.id)
             assert again.arm == made.arm
             memory.reward(again, float(i % 2))

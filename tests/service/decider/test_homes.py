@@ -131,5 +131,5 @@ def test_a_decider_opens_a_services_folder(tmp_path: Path) -> None:
     running.stop()
     with aw.Decider(tmp_path / "d") as shop:
         assert shop.reward(made, 0.5).status == "taken"
-        settings = shop._home.model().settings
+        settings = shop._backend.model().settings
         assert (settings.window, settings.rule) == (77.0, "sum")

@@ -89,8 +89,8 @@ def test_the_three_answer_and_learn_alike(case: str, tmp_path: Path) -> None:
         aw.Decider(dim=32, clock=clock, **options, **agent) as memory,
         aw.Client(running.url) as client,
     ):
-        disk: Any = folder._home.engine
-        inside: Any = memory._home.engine
+        disk: Any = folder._backend.engine
+        inside: Any = memory._backend.engine
         served._clock = clock  # type: ignore[attr-defined]
         served._secret = disk._secret  # type: ignore[attr-defined]
         inside.uniform = disk.uniform  # by default its numbers are the seed's
@@ -106,7 +106,7 @@ def test_the_three_answer_and_learn_alike(case: str, tmp_path: Path) -> None:
                 engine.wait_learnt()
             inside.begin()
         models = [inside.model("default"), disk.model("default"), served.model("default")]
-        logs = [list(memory._home.lines()), list(folder._home.lines())]
+        logs = [list(memory._backend.lines()), list(folder._backend.lines())]
         with served.each[0].reading as journal:
             logs.append(list(map(as_dsjson, entries(journal, "default", 0, served.now()))))
         states = [saving.dumps(model) for model in models[:2]]

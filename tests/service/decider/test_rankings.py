@@ -172,10 +172,10 @@ def test_a_folder_replays_to_the_bit(tmp_path: Path) -> None:
             shop.reward(ranked, {0: float(ranked.arms[0] == "red")})
         asked = {"hour": 1}
         before = shop.rank(asked, ARMS, k=3, id="last")
-        lines = list(shop._home.lines())
+        lines = list(shop._backend.lines())
     with aw.Decider(tmp_path / "d") as shop:
         assert shop.rank(asked, ARMS, k=3, id="last").probabilities == before.probabilities
-        assert len(list(shop._home.lines())) == len(lines) == 78
+        assert len(list(shop._backend.lines())) == len(lines) == 78
 
 
 def test_lists_are_drawn_with_the_probabilities_that_are_answered() -> None:

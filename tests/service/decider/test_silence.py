@@ -155,15 +155,15 @@ def test_no_click_is_learnt_before_its_lack(where: dict[str, Any], agent: aw.Age
     with shop_of(where, agent=agent, window=HOUR, seed=1) as (shop, clock):
         made = [shop.decide({}, arms=["a", "b"]) for _ in range(10)]
         shop.reward(made[0], 1.0)
-        model = shop._home.model()
+        model = shop._backend.model()
         assert model.learns == ("provisional" if can_revise(shop.agent) else "close")
         assert model.lessons == (1 if can_revise(shop.agent) else 0)
         shop.reward(made[1], 1.0, final=True)
-        assert shop._home.model().lessons == (2 if can_revise(shop.agent) else 1)
+        assert shop._backend.model().lessons == (2 if can_revise(shop.agent) else 1)
         clock.now += HOUR + 1.0
-        assert shop._home.model().lessons == 10  # each outcome once
+        assert shop._backend.model().lessons == 10  # each outcome once
         assert shop.reward(made[2], 1.0).status == "late"
-        assert shop._home.model().lessons == 10
+        assert shop._backend.model().lessons == 10
 
 
 def test_learn_is_checked_against_the_agent(where: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ def test_learn_is_checked_against_the_agent(where: dict[str, Any]) -> None:
         aw.Decider(**where, learn="never")
     with aw.Decider(**where, agent=aw.UCB1(n_arms=2), learn="arrival", seed=1) as shop:
         shop.reward(shop.decide({}, arms=["a", "b"]), 0.0)
-        assert shop._home.model().lessons == 1
+        assert shop._backend.model().lessons == 1
     with pytest.raises(ValueError, match="clock must be a function that gives seconds"):
         aw.Decider(clock=3.0)  # type: ignore[arg-type]
     for told in (None, "now", float("nan")):
@@ -264,9 +264,9 @@ def test_what_cannot_revise_begins_with_decisions_whose_window_is_over(tmp_path:
         young = trade(shop, clock, 300)
     with aw.Decider(**where, agent=aw.RegCB(), learn="close") as shop:
         assert told > 3 and young > 3
-        assert shop._home.model().lessons == 300  # the older ones, clicked or not
+        assert shop._backend.model().lessons == 300  # the older ones, clicked or not
         clock.now += 8 * DAY
-        assert shop._home.model().lessons == 300  # those that were open when it began are not its own
+        assert shop._backend.model().lessons == 300  # those that were open when it began are not its own
 
 
 def test_a_promise_that_is_taken_back_is_learnt_again(tmp_path: Path) -> None:
@@ -274,14 +274,14 @@ def test_a_promise_that_is_taken_back_is_learnt_again(tmp_path: Path) -> None:
     where: dict[str, Any] = {"storage": tmp_path / "d", "window": DAY, "clock": clock}
     with aw.Decider(**where, agent=aw.BetaThompson(n_arms=2), learn="arrival", seed=1) as shop:
         told = trade(shop, clock, 300)
-        assert shop._home.model().lessons == told  # clicks, before their lack
+        assert shop._backend.model().lessons == told  # clicks, before their lack
     clock.now += DAY + 1.0
     with aw.Decider(**where, learn="close") as shop:
-        model = shop._home.model()
+        model = shop._backend.model()
         assert model.learns == "close" and model.lessons == 300
         assert max(model.agent.estimate(None)[0]) < 0.2
     with aw.Decider(**where) as shop:
-        assert shop._home.model().learns == "close"
+        assert shop._backend.model().learns == "close"
 
 
 def test_more_positions_are_trained_on_the_lack_of_clicks_too() -> None:
@@ -295,5 +295,5 @@ def test_more_positions_are_trained_on_the_lack_of_clicks_too() -> None:
             shop.reward(made, 1.0)
     wide = {f"f{k}": "v" for k in range(30)}
     shop.decide(wide, arms=arms)
-    assert shop._home.model().encoder.dim > 128 and isinstance(shop.agent, aw.Explore)
+    assert shop._backend.model().encoder.dim > 128 and isinstance(shop.agent, aw.Explore)
     assert shop.agent.agent.t == 1 + 11  # as many as were decided

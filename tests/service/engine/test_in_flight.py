@@ -99,7 +99,7 @@ def test_no_interleaving_overspends():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         master = aw.HardStop(aw.Exp3(2, gamma=1.0), 4.0, 1.0, fallback=0, seed=seed)
-        underway, copies = InFlight(), [(0, _copy(master))]
+        in_flight, copies = InFlight(), [(0, _copy(master))]
         journal: list[Any] = []
         drawn, unpaid = [], []
         folded, spent, open_cost = 0, 0.0, 0.0
@@ -107,9 +107,9 @@ def test_no_interleaving_overspends():
             match rng.integers(6):
                 case 0 | 1:  # draw from a copy, not always the newest
                     version, agent = copies[-1 - int(rng.integers(min(2, len(copies))))]
-                    with underway.lock:
-                        twin = underway.twin(agent, version)
-                        drawn.append(underway.hold(None, twin.choose()))
+                    with in_flight.lock:
+                        twin = in_flight.twin(agent, version)
+                        drawn.append(in_flight.hold(None, twin.choose()))
                 case 2 if drawn:  # the request is refused or dropped
                     del drawn[int(rng.integers(len(drawn)))]
                 case 3 if drawn:  # it is durable, and answered: from now on it may cost
@@ -171,8 +171,8 @@ def test_versions_count_the_arm_that_was_drawn_whoever_drew_it(first: dict[str, 
     """
     model = build_model(Creation(agent=first, arms=ASKED["arms"]))
     bold = build_model(Creation(agent=second, arms=ASKED["arms"]))
-    model.name, bold.name, model.underway = "v1", "bold", InFlight()
-    bold.underway = InFlight(model.underway)
+    model.name, bold.name, model.in_flight = "v1", "bold", InFlight()
+    bold.in_flight = InFlight(model.in_flight)
     model.versions["bold"] = Challenger(bold)
     model.versions["bold"].share = 0.5
     kept: list[Any] = []

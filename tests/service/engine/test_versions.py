@@ -15,7 +15,7 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning import fold as fold_module
 from armwise.service.engine.requests.draw import answer
-from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
+from armwise.service.engine.rollout import add_version, promote, remove_version, roll_back, share_version, versions
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import Change, Creation, Decision
 from armwise.service.journal.journal import Journal

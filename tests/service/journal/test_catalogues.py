@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from armwise.service.engine.engine import Engine
-from armwise.service.journal.events import Lessons
+from armwise.service.journal.events import Decision, Lessons
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import pieces
@@ -104,7 +104,9 @@ def test_arms_that_are_altered_or_missing_are_named(engines: Make, tmp_path: Pat
 def test_large_lessons_are_compressed(engines: Make, tmp_path: Path) -> None:
     engine = engines(features={"dim": 32})
     asked = engine.prepare("shop", b"{}", texts(catalogue(40))).event
-    engine.teach("shop", Lessons([asked] * 20, [0.5] * 20))  # type: ignore[list-item]
+    assert isinstance(asked, Decision)
+    asked.write_arms()
+    engine.teach("shop", Lessons([asked] * 20, [0.5] * 20))
     assert engine.models["shop"].lessons == 20
     [[length]] = engine.open_journal().connection.execute("SELECT length(body) FROM events WHERE kind = 'teach'")
     assert length < 20 * sum(map(len, texts(catalogue(40)))) / 4

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from armwise.service.engine.roster import add_version
+from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
 from armwise.service.journal.pace import PIECE, SHARE, Pace
 from armwise.service.log.export import MAX_PAGE_ROWS, pieces

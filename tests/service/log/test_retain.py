@@ -12,7 +12,7 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
-from armwise.service.engine.roster import add_version
+from armwise.service.engine.rollout import add_version
 from armwise.service.errors import Unknown
 from armwise.service.journal.events import Change, Creation
 from armwise.service.journal.journal import Journal

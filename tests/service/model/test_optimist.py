@@ -102,7 +102,7 @@ def test_what_the_versions_draw_is_learnt_with_the_row_of_the_arm_that_was_playe
         leader.learn(made, 1.0)  # so that it would play b
         challenger.model.learn(msgspec.structs.replace(made, arm=0, p=[1.0, 0.0, 0.0]), 1.0)
         drawn, _, _ = draw_among(leader, b"{}", arms, rng.random(), None)
-        played = leader.sight.recall_choice(
+        played = leader.agent_view.recall_choice(
             msgspec.structs.replace(made, p=drawn.p.tolist(), arm=drawn.arm), drawn.seen, leader.name
         )
         assert (played[0][played[1].arm] == leader.see(b"{}", arms).view[drawn.arm]).all()

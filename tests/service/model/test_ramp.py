@@ -156,8 +156,8 @@ def test_it_is_a_setting_that_stays(tmp_path: Path) -> None:
     with aw.Decider(tmp_path, new_arms=0.3) as shop:
         shop.decide({}, ["a"])
     with aw.Decider(tmp_path) as again:
-        assert again._home.model().settings.new_arms == 0.3
-        assert again._home.model().counts.drawn  # from snapshot or journal
+        assert again._backend.model().settings.new_arms == 0.3
+        assert again._backend.model().counts.drawn  # from snapshot or journal
     with pytest.raises(InvalidInput, match=r"new_arms must be a share between 0 and 1, got 1\.5"):
         aw.Decider(new_arms=1.5)
     with pytest.raises(ValueError, match="new_arms must be a number, got str"):
@@ -183,8 +183,8 @@ def test_counts_are_a_fold_of_the_journal(tmp_path: Path) -> None:
         made = folder.decide_many(asked[:40]) + [folder.decide(each["context"], ["a", "b"]) for each in asked[40:]]
         drawn = collections.Counter(d.arm for d in made)
     with aw.Decider(tmp_path) as again:
-        assert sorted(again._home.model().counts.drawn.values()) == sorted(drawn.values())
+        assert sorted(again._backend.model().counts.drawn.values()) == sorted(drawn.values())
     memory = aw.Decider(seed=1)
     made = memory.decide_many(asked[:40]) + [memory.decide(each["context"], ["a", "b"]) for each in asked[40:]]
     drawn = collections.Counter(d.arm for d in made)
-    assert sorted(memory._home.model().counts.drawn.values()) == sorted(drawn.values())
+    assert sorted(memory._backend.model().counts.drawn.values()) == sorted(drawn.values())

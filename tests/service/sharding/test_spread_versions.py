@@ -13,7 +13,7 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
-from armwise.service.engine.roster import add_version, promote, remove_version, roll_back, share_version, versions
+from armwise.service.engine.rollout import add_version, promote, remove_version, roll_back, share_version, versions
 from armwise.service.errors import Conflict
 from armwise.service.journal.events import Creation, Decision, Version
 from armwise.service.journal.journal import Journal

@@ -6,7 +6,7 @@ from collections import Counter
 
 from armwise.core import saving
 from armwise.service.engine.learning.fold import fold
-from armwise.service.journal.bases import base_of
+from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.events import Decision, Lessons, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
@@ -98,7 +98,7 @@ def _models(cluster: Cluster, journal: Journal, history: History) -> None:
     journal.connection.begin_reading()  # retention may move the beginning meanwhile
     try:
         for (app,) in journal.connection.execute("SELECT app FROM bases"):
-            models[app] = saving.loads(base_of(journal.connection, app) or b"")
+            models[app] = saving.loads(compaction_snapshot(journal.connection, app) or b"")
         for row in journal.events(journal.base().seq):
             fold(models, [row], journal)
         last = journal.last()[0]

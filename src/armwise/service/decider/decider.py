@@ -19,10 +19,10 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.cohorts import duration
 from armwise.service.decider.asynchronous import AsyncVerbs
+from armwise.service.decider.backend import APP, Backend
 from armwise.service.decider.decided import Decided, Explanation, ListRewards, Ranked, Receipt, UnknownDecision
 from armwise.service.decider.describe import described, held_in_memory
 from armwise.service.decider.folder import Folder
-from armwise.service.decider.home import APP, Home
 from armwise.service.decider.memory import Memory
 from armwise.service.decider.parsing import (
     read_decision,
@@ -129,13 +129,13 @@ class Decider(AsyncVerbs):
             return Creation(spec, features, made.arms, made.seed if seed is None else seed, settings, made.rewards)
 
         if storage is None:
-            self._opened: Home = Memory(creation(None), clock or time.time, seed, own)
+            self._opened: Backend = Memory(creation(None), clock or time.time, seed, own)
         else:
             self._opened = Folder(os.fspath(storage), creation, clock)
         self._warned, self._process = learn is not None, os.getpid()
 
     @property
-    def _home(self) -> Home:
+    def _backend(self) -> Backend:
         """Return the storage; raise RuntimeError in a process forked after it was opened."""
         if os.getpid() != self._process:
             raise RuntimeError(
@@ -161,7 +161,7 @@ class Decider(AsyncVerbs):
         text, tokens = read_context(context if self._encoded is None else self._encoded(context))
         asked = ParsedRequest(text, tokens, read_named_arms(arms), id if id is None else read_id(id))
         try:
-            [decided] = self._home.decide((asked,))
+            [decided] = self._backend.decide((asked,))
             return decided
         except Conflict as error:
             raise ValueError(str(error)) from None
@@ -176,7 +176,7 @@ class Decider(AsyncVerbs):
             self._warn()
         asked = read_requests(requests, self._encoded)
         try:
-            return self._home.decide(asked) if asked else []
+            return self._backend.decide(asked) if asked else []
         except Conflict as error:
             raise ValueError(str(error)) from None
 
@@ -209,14 +209,14 @@ class Decider(AsyncVerbs):
             self._warn()
         asked = read_rankings(requests, self._encoded)
         try:
-            return self._home.rank(asked) if asked else []
+            return self._backend.rank(asked) if asked else []
         except Conflict as error:
             raise ValueError(str(error)) from None
 
     def _warn(self) -> None:
         """Warn once that the agent will learn nothing for long."""
         self._warned = True
-        model = self._home.model()
+        model = self._backend.model()
         if model.learns == CLOSE and model.settings.window >= MAX_SILENT_WINDOW:
             warnings.warn(
                 f"{type(model.agent).__name__} learns an outcome when its window of {duration(model.settings.window)} "
@@ -251,7 +251,7 @@ class Decider(AsyncVerbs):
             return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         try:
-            [came] = self._home.reward(((name, number, cost),), final)
+            [came] = self._backend.reward(((name, number, cost),), final)
             return came
         except Unknown as error:
             raise UnknownDecision(error.id) from None
@@ -259,8 +259,8 @@ class Decider(AsyncVerbs):
     def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
         name = read_list_id(id, cost)
         try:
-            rewards = read_list_rewards(id.arms if isinstance(id, Ranked) else self._home.shown(name), given, final)
-            return self._home.reward([(slot_id(name, slot), value, None) for slot, value in rewards], final)
+            rewards = read_list_rewards(id.arms if isinstance(id, Ranked) else self._backend.shown(name), given, final)
+            return self._backend.reward([(slot_id(name, slot), value, None) for slot, value in rewards], final)
         except Unknown:
             raise UnknownDecision(name) from None
 
@@ -273,7 +273,7 @@ class Decider(AsyncVerbs):
         ['taken', 'taken']
         """
         try:
-            return self._home.reward(read_pairs(rewards), final)
+            return self._backend.reward(read_pairs(rewards), final)
         except Unknown as error:
             raise UnknownDecision(error.id) from None
 
@@ -288,7 +288,7 @@ class Decider(AsyncVerbs):
         ['device']
         """
         context, arms = read_decision(decision)
-        return Explanation(*explain(self._home.model(), context, read_arms(arms)))
+        return Explanation(*explain(self._backend.model(), context, read_arms(arms)))
 
     def log(self, horizon: float | None = None) -> Any:
         """The decisions so far as a log for ``offline.evaluate`` and ``compare``, taken by age, never by outcome.
@@ -304,7 +304,7 @@ class Decider(AsyncVerbs):
         >>> shop.log().rewards
         array([1., 1., 1.])
         """
-        return read_log(self._home.lines(), horizon)
+        return read_log(self._backend.lines(), horizon)
 
     def warm_start(self, log: Any) -> int:
         """Learn from logged decisions first: an ``offline.Log`` with names, a ``SlateLog`` of lists, several of them,
@@ -319,14 +319,14 @@ class Decider(AsyncVerbs):
         20
         """
         lessons = read_lessons(log)
-        model = self._home.model()
+        model = self._backend.model()
         for i, reward in enumerate(lessons.rewards):
             try:
                 model.check_reward(reward)
             except ValueError as error:
                 raise ValueError(f"log, row {i}: {error}") from None
         if lessons.rewards:
-            self._home.teach(lessons)
+            self._backend.teach(lessons)
         return len(lessons.rewards)
 
     def export(self, path: FilePath, format: str | None = None) -> Policy:
@@ -340,7 +340,7 @@ class Decider(AsyncVerbs):
         >>> shop.export(os.path.join(tempfile.mkdtemp(), "policy.json")).document["floors"]
         [0.1]
         """
-        policy = exported(self._home.model(), APP)
+        policy = exported(self._backend.model(), APP)
         write(policy, path, format)
         return policy
 
@@ -353,7 +353,7 @@ class Decider(AsyncVerbs):
         >>> Decider().agent
         Explore(agent=LinUCB(dim=128, ...), epsilon=0.1)
         """
-        return self._home.model().agent
+        return self._backend.model().agent
 
     def close(self) -> None:
         """Commit, learn and let the folder go; what was answered is kept in any case.

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 
 from armwise.service.config import open_store
-from armwise.service.decider.home import APP, Home
+from armwise.service.decider.backend import APP, Backend
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation, Reward
 from armwise.service.journal.journal import Journal
@@ -17,7 +17,7 @@ from armwise.service.log.export import as_dsjson, entries
 from armwise.service.model.model import Model
 
 
-class Folder(Home):
+class Folder(Backend):
     """Decisions in a journal: each is answered when the disk has it, and learnt soon after.
 
     ``creation`` says what to make of what the folder has (None: it is new).

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from armwise.core.agent import Agent
-from armwise.service.decider.home import APP, Home
+from armwise.service.decider.backend import APP, Backend
 from armwise.service.engine.memory_engine import MemoryEngine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.writes import Write, Written
@@ -25,7 +25,7 @@ class _Closed:
     def __exit__(self, *_: object) -> None: ...
 
 
-class Memory(Home):
+class Memory(Backend):
     """Decisions in memory, learnt before they are answered; rewards likewise.
 
     >>> from armwise.features.encoding.arms import read_arms

@@ -60,7 +60,7 @@ class MemoryEngine(RequestPreparer):
         self.journal.tick(int(self._clock() * 1000.0))
         while due := self.journal.due(self.journal.time):
             self.write([Write(status.app, status.id, Expiry()) for status in due])
-        self._models[self.app].underway = InFlight() if requests > 1 else None
+        self._models[self.app].in_flight = InFlight() if requests > 1 else None
 
     def now(self) -> int:
         """Milliseconds, as the present call began."""

@@ -20,7 +20,7 @@ import msgspec
 
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unavailable, Unknown
-from armwise.service.journal import bases
+from armwise.service.journal import compaction_snapshots
 from armwise.service.journal.bodies import catalogue_of
 from armwise.service.journal.events import KINDS, SEQUELS, Batch, Decision, Import, Lessons
 from armwise.service.journal.journal import Base, Journal, chunks
@@ -290,19 +290,19 @@ class Retention:
         finally:
             journal.connection.rollback()
 
-        for app, seq, data in models:  # a large one in pieces, so that no commit waits for all of it
-            for n, piece in bases.pieces(data):
-                self._write(functools.partial(_put, at=(app, seq, n), piece=piece))
+        for app, seq, data in models:  # a large one in chunks, so that no commit waits for all of it
+            for n, chunk in compaction_snapshots.chunks(data):
+                self._write(functools.partial(_put, at=(app, seq, n), chunk=chunk))
 
         def move(writing: Journal) -> None:
             self._check(writing, base.seq)
             for app, seq, data in models:
-                bases.put_base(writing.connection, app, seq, len(data))
+                compaction_snapshots.put_snapshot(writing.connection, app, seq, len(data))
             _put_base(writing, base)
 
         self._write(move)
-        for gone in bases.unused(journal.connection):
-            self._write(functools.partial(_put, at=gone, piece=None))
+        for gone in compaction_snapshots.unused(journal.connection):
+            self._write(functools.partial(_put, at=gone, chunk=None))
 
     def _begun(self, journal: Journal, old: Base, seq: int) -> Base:
         """The new start of the journal at a later event."""
@@ -419,12 +419,12 @@ class Retention:
         return came[0]
 
 
-def _put(writing: Journal, at: tuple[str, int, int], piece: bytes | None) -> None:
+def _put(writing: Journal, at: tuple[str, int, int], chunk: bytes | None) -> None:
     """Store or delete a chunk of a model."""
-    if piece is None:
-        bases.drop_piece(writing.connection, *at)
+    if chunk is None:
+        compaction_snapshots.drop_chunk(writing.connection, *at)
     else:
-        bases.put_piece(writing.connection, *at, piece)
+        compaction_snapshots.put_chunk(writing.connection, *at, chunk)
 
 
 def _pages(journal: Journal, start: int, end: int) -> Iterator[list[Any]]:

@@ -18,8 +18,8 @@ from armwise.native.choice import draw
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.requests.draw import uniform
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.bases import base_of
 from armwise.service.journal.bodies import hashed, together, unpack_arms
+from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.journal import KEYED, Base, Journal, SnapshotMark, link
 from armwise.service.journal.rules import Status, check, happen
@@ -291,7 +291,7 @@ def base_models(journal: Journal, base: Base) -> dict[str, Model]:
     {}
     """
     names = journal.connection.execute("SELECT app FROM bases") if base.seq else []
-    return {app: saving.loads(base_of(journal.connection, app) or b"") for (app,) in names}
+    return {app: saving.loads(compaction_snapshot(journal.connection, app) or b"") for (app,) in names}
 
 
 def _check_rules(report: Report, statuses: Statuses, row: Row, secret: bytes) -> None:

@@ -84,7 +84,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
         view.scaler, view.settings, view.counts = scaler, part.settings, counts
         view.draws.share(part.draws)
-        view.version, view.since, view.roster = part.version, part.since, part.roster
+        view.version, view.since, view.versions_changed_at = part.version, part.since, part.versions_changed_at
         view.assumed = part.assumed
         view.name, view.previous = part.name, part.previous
         view.lessons, view.refused = sum(p.lessons for p in parts), sum(p.refused for p in parts)

@@ -89,8 +89,8 @@ class DecisionOutcome(NamedTuple):
 class Model(saving.Saved):
     """An agent that reads JSON, and learns a journal."""
 
-    _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous", "roster",
-               "versions", "drift", "reward_ends", "waiting", "counts")  # fmt: skip
+    _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous",
+               "versions_changed_at", "versions", "drift", "reward_ends", "waiting", "counts")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -98,7 +98,7 @@ class Model(saving.Saved):
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
         if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
             raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
-        self.sight = AgentView(agent, encoder, self.arms)
+        self.agent_view = AgentView(agent, encoder, self.arms)
         self.draws = Draws(agent)
         optimism = optimism_of(agent)
         self.optimist = None if optimism is None else Optimist(agent, optimism, encoder)
@@ -114,11 +114,11 @@ class Model(saving.Saved):
         self.reward_ends = list(self.rewards or (0.0, 1.0))  # what rewards were, or are said to be, between
         self.name = ""  # as a version of the application's model
         self.previous = ""  # the version that led before this one
-        self.roster = 0  # the event that last changed the versions
+        self.versions_changed_at = 0  # the event that last changed the versions
         self.versions: dict[str, Any] = {}  # the others, by name: ``versions.Challenger``
         # Outcomes to learn when their windows close, a heap: the deadline, the decision's event and the reward.
         self.waiting: list[tuple[int, int, float]] = []
-        self.underway: InFlight | None = None  # where several decide at once: what copies of this model share
+        self.in_flight: InFlight | None = None  # where several decide at once: what copies of this model share
 
     # ------------------------------------------------------------------ decide: nothing changes what was learnt
 
@@ -130,7 +130,7 @@ class Model(saving.Saved):
         drawn, share = self._draw(context, arms, u, tokens), self.settings.new_arms
         if (
             share >= 1.0
-            or not (self.counts.known and self.sight.any_arms)
+            or not (self.counts.known and self.agent_view.any_arms)
             or drawn.note is not None
             or drawn.held is not None
         ):
@@ -141,7 +141,7 @@ class Model(saving.Saved):
         known = self._draw(context, arms.picked(np.flatnonzero(~new).tolist()), u, tokens).p
         p = ramped(drawn.p, known, new, share)
         arm, seen = draw(p, u), self.see(context, arms, tokens)
-        return Drawn(arm, p, None, self.sight.kept(seen, arm) or seen)
+        return Drawn(arm, p, None, self.agent_view.kept(seen, arm) or seen)
 
     def _draw(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
         """What the agent draws by itself."""
@@ -149,7 +149,7 @@ class Model(saving.Saved):
             return self.optimist.decide(self.scaler, RequestTokens(tokens or part(context, "c"), arms.tail), u)
         seen = self.see(context, arms, tokens)
         try:
-            p, arm, note, held = self.draws.draw(seen.view, seen.positions, u, self.underway, self.version)
+            p, arm, note, held = self.draws.draw(seen.view, seen.positions, u, self.in_flight, self.version)
         except BudgetSpent:  # nothing is wrong with the request
             raise
         except ValueError as error:
@@ -162,7 +162,7 @@ class Model(saving.Saved):
     def see(self, context: bytes, arms: ArmColumns, tokens: PackedTokens | None = None) -> EncodedRequest:
         """The agent's view of a request now."""
         stack = RequestTokens(tokens or part(context, "c"), arms.tail)
-        return self.sight.see(context, stack, arms.ids, self.scaler.scaling(stack))
+        return self.agent_view.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
         """Each arm's estimate, and its width where the agent has one."""
@@ -176,9 +176,9 @@ class Model(saving.Saved):
         """Count decisions that other processes journaled and this model does not know yet, while they are in flight."""
         for row in rows:
             decision = decided(row)
-            if self.underway is not None and not decision.apprentice:
+            if self.in_flight is not None and not decision.apprentice:
                 if self.draws.counts:
-                    self.underway.meet(row.seq, *self.sight.recall_choice(decision, None, self.name))
+                    self.in_flight.meet(row.seq, *self.agent_view.recall_choice(decision, None, self.name))
                 for challenger in self.versions.values():
                     challenger.count_foreign_decision(row.seq, decision)
 
@@ -207,7 +207,7 @@ class Model(saving.Saved):
         if self.optimist is None or decision.learn != PROVISIONAL or decision.deferred or decision.apprentice:
             return None
         try:
-            seen = self.sight.recall(decision, stack_of(decision) if at_hand is None else at_hand)
+            seen = self.agent_view.recall(decision, stack_of(decision) if at_hand is None else at_hand)
         except (ValueError, ArithmeticError):  # what becomes of it is said where it is registered by itself
             return None
         return seen if seen.drawn and seen.stack is not None else None
@@ -256,7 +256,7 @@ class Model(saving.Saved):
             return at_hand
         expected: float | None = None
         with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have: it will be refused
-            at_hand = seen = self.sight.recall(decision, at_hand)
+            at_hand = seen = self.agent_view.recall(decision, at_hand)
             arm = seen.place(decision.arm)
             if self.optimist is not None:
                 expected = self.optimist.expected(seen.view[arm : arm + 1])
@@ -268,7 +268,7 @@ class Model(saving.Saved):
     def count_choice(self, decision: Decision, at_hand: AtHand = None) -> None:
         """Count a journaled decision in an agent that counts its choices."""
         if self.draws.counts and not decision.apprentice:
-            record_choice(self.agent, *self.sight.recall_choice(decision, at_hand, self.name))
+            record_choice(self.agent, *self.agent_view.recall_choice(decision, at_hand, self.name))
             self.draws.begin_again()
 
     def observe_decision(self, decision: Decision, at_hand: AtHand = None) -> None:
@@ -385,7 +385,7 @@ class Model(saving.Saved):
                 if after != before:
                     self.optimist.revise(at_hand.view, after - before)
             else:
-                view, choice = self.sight.recall_choice(decision, at_hand, self.name)
+                view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
                 self.draws.begin_again()
                 if not can_revise(self.agent):
                     raise ValueError(f"{type(self.agent).__name__} cannot revise a reward")
@@ -412,7 +412,7 @@ class Model(saving.Saved):
         if isinstance(at_hand, EncodedRequest) and at_hand.drawn and self.optimist is not None:
             self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
             return
-        view, choice = self.sight.recall_choice(decision, at_hand, self.name)
+        view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
         if (
             self.draws.direct and at_hand is not None and not self.agent.n_costs
         ):  # rows of the encoder, an arm that was just drawn: known to be sound
@@ -541,7 +541,7 @@ class Model(saving.Saved):
         twin.version, twin.since, twin.assumed = self.version, self.since, self.assumed
         twin.lessons, twin.refused = self.lessons, self.refused
         twin.drift, twin.reward_ends = self.drift.copy(), list(self.reward_ends)
-        twin.name, twin.previous, twin.roster = self.name, self.previous, self.roster
+        twin.name, twin.previous, twin.versions_changed_at = self.name, self.previous, self.versions_changed_at
         twin.waiting = list(self.waiting)
         if self.versions:
             twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}

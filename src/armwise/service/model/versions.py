@@ -130,10 +130,10 @@ class Challenger(saving.Saved):
         >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
         >>> Challenger(build_model(Creation())).count_foreign_decision(7, asked)
         """
-        underway, name = self.model.underway, self.model.name
-        if underway is not None and self.model.draws.counts and not self.broken:
+        in_flight, name = self.model.in_flight, self.model.name
+        if in_flight is not None and self.model.draws.counts and not self.broken:
             with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
-                underway.meet(seq, *self.model.sight.recall_choice(self._own(decision), None, name))
+                in_flight.meet(seq, *self.model.agent_view.recall_choice(self._own(decision), None, name))
 
     def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
         """Learn an outcome that waited for its window.
@@ -158,7 +158,7 @@ def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model
     """Apply an event of kind ``version``; return the model that leads afterwards. An impossible change is skipped."""
     event = row.event
     assert isinstance(event, Version)
-    leader.roster, there = row.seq, leader.versions.get(event.name)
+    leader.versions_changed_at, there = row.seq, leader.versions.get(event.name)
     if event.made is not None and there is None and event.name != leader.name and len(leader.versions) < MOST:
         model = make(event.made)
         model.name, model.since, model.version = event.name, row.seq, row.seq
@@ -179,8 +179,13 @@ def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model
 def _promote(leader: Model, name: str) -> Model:
     new: Model = leader.versions[name].model
     others = {n: c for n, c in leader.versions.items() if n != name}
-    new.settings, new.version, new.roster, new.previous = leader.settings, leader.version, leader.roster, leader.name
-    leader.versions, leader.previous, leader.roster = {}, "", 0
+    new.settings, new.version, new.versions_changed_at, new.previous = (
+        leader.settings,
+        leader.version,
+        leader.versions_changed_at,
+        leader.name,
+    )
+    leader.versions, leader.previous, leader.versions_changed_at = {}, "", 0
     new.versions = others | {leader.name: Challenger(leader)}
     return new
 
@@ -194,7 +199,7 @@ def inherit(model: Model, before: Model) -> None:
     >>> one.versions["bold"] = Challenger(build_model(Creation())); inherit(two, one); list(two.versions)
     ['bold']
     """
-    model.roster, model.versions = before.roster, before.versions
+    model.versions_changed_at, model.versions = before.versions_changed_at, before.versions
     for challenger in model.versions.values():
         challenger.model.scaler, challenger.model.counts = model.scaler, model.counts
 
@@ -216,9 +221,9 @@ def draw_among(
     (array([0.5, 0.5]), Share(share=1.0, p=0.5, weight=1.0, covered=1.0))
     """
     every = [leader, *(challenger.model for challenger in leader.versions.values())]
-    if leader.underway is None or not any(model.draws.counts for model in every):
+    if leader.in_flight is None or not any(model.draws.counts for model in every):
         return _draw_among(leader, context, arms, u, tokens)
-    with leader.underway.lock:  # what each counts is known when all have answered
+    with leader.in_flight.lock:  # what each counts is known when all have answered
         return _draw_among(leader, context, arms, u, tokens)
 
 

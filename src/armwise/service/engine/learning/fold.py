@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from armwise.core import saving
-from armwise.service.journal.bases import base_of
+from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.events import (
     Activation,
     Change,
@@ -110,7 +110,9 @@ def fold(
                 case Reward() | Activation() | Expiry() if row.app in models:
                     if row.seq in lessons:
                         model, (taught, kept, deadline) = models[row.app], recent[lessons[row.seq]]
-                        anew_since = taught.version < max(model.since, model.roster)  # then it would see it otherwise
+                        anew_since = taught.version < max(
+                            model.since, model.versions_changed_at
+                        )  # then it would see it otherwise
                         model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
                 case Creation() as creation:
                     former = models.get(row.app)
@@ -179,7 +181,7 @@ def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, rece
 
 
 def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent: dict[int, Recent]) -> None:
-    made, since = [], max(model.since, model.roster)
+    made, since = [], max(model.since, model.versions_changed_at)
     for row in run:
         decision, write = recent[row.seq][0], writes.get(row.seq)
         at_hand: AtHand = None
@@ -316,7 +318,7 @@ def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, brok
     {}
     """
     seq = journal.base().seq
-    if (data := base_of(journal.connection, app)) is not None:
+    if (data := compaction_snapshot(journal.connection, app)) is not None:
         try:
             models[app] = saving.loads(data)
         except saving.LoadError as error:
@@ -357,7 +359,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
                 rows = execute(stored, (app, seq))
                 data = bytes(rows[0][0]) if rows else b""  # dropped meanwhile: newer ones are there
             else:
-                data = base_of(journal.connection, app) or b""
+                data = compaction_snapshot(journal.connection, app) or b""
             models[app] = saving.loads(data, f"snapshot of {app}")
         except saving.LoadError as error:
             if journal.published() == published:

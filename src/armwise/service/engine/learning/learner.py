@@ -75,7 +75,7 @@ class Learner:
         self._journal: Journal | None = None
         self._committed: deque[tuple[Row, Write]] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
-        self._underway: dict[tuple[str, str], InFlight] = {}
+        self._in_flight: dict[tuple[str, str], InFlight] = {}
         self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
         self._saving = system.lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
@@ -349,17 +349,17 @@ class Learner:
             except Exception as error:
                 give_up(self.masters, self.broken, app, f"its model cannot be copied: {error}")
             else:
-                self._share_underway(app, models[app])
+                self._share_in_flight(app, models[app])
         with self._changed:
             self.models, self.published, self._published_at = models, self.position, self._system.monotonic()
             self.served = self._to_serve()
             self._changed.notify_all()
 
-    def _share_underway(self, app: str, model: Model) -> None:
+    def _share_in_flight(self, app: str, model: Model) -> None:
         """Let a model, and the versions beside it, count what is under way, whichever copy drew it."""
-        leading = model.underway = self._underway.setdefault((app, ""), InFlight())
+        leading = model.in_flight = self._in_flight.setdefault((app, ""), InFlight())
         for name, challenger in model.versions.items():
-            challenger.model.underway = self._underway.setdefault((app, name), InFlight(leading))
+            challenger.model.in_flight = self._in_flight.setdefault((app, name), InFlight(leading))
 
     def _to_serve(self) -> dict[str, Model]:
         names = None if self._applications is None else set(self._applications)

@@ -77,7 +77,7 @@ class RequestPreparer(ABC):
         decision.deferred, decision.by = deferred, by
         kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
         if not decision.apprentice:
-            kept = model.sight.kept(seen, decision.arm) or (seen if keep else None)
+            kept = model.agent_view.kept(seen, decision.arm) or (seen if keep else None)
         return decision, seen.stack, kept, held
 
     def _draw_counting(self, draw: Any, strange: Sequence[Row]) -> Draw:

@@ -141,9 +141,10 @@ class AgentView:
         """The part of the view to keep in memory until the decision is learnt: the chosen row, or None.
 
         >>> import armwise
-        >>> sight, arms = AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)), ArmTokens(1, read_arm(b'"a"').words)
-        >>> seen = sight.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
-        >>> sight.kept(seen, 0).view.shape
+        >>> agent_view = AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8))
+        >>> arms = ArmTokens(1, read_arm(b'"a"').words)
+        >>> seen = agent_view.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
+        >>> agent_view.kept(seen, 0).view.shape
         (1, 8)
         """
         if seen.drawn:

@@ -48,7 +48,7 @@ class Draws:
         self._twin = None
 
     def draw(
-        self, view: Any, positions: list[int] | None, u: float, underway: InFlight | None = None, version: int = 0
+        self, view: Any, positions: list[int] | None, u: float, in_flight: InFlight | None = None, version: int = 0
     ) -> tuple[Floats, int, Any, Reservation | None]:
         """The distribution over the offered arms, the arm that ``u`` draws, the agent's note, and what counts it while
         it is under way, where choosing counts: ``version`` is the last event that the agent knows then.
@@ -58,8 +58,8 @@ class Draws:
         (array([1.]), 0)
         """
         agent = self._agent
-        if self.counts and underway is not None:
-            return self._draw_counted(underway, version, view, positions, u)
+        if self.counts and in_flight is not None:
+            return self._draw_counted(in_flight, version, view, positions, u)
         if self._plain[0]:
             known = self.direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
@@ -77,26 +77,26 @@ class Draws:
         return *found, None
 
     def _draw_counted(
-        self, underway: InFlight, version: int, view: Any, positions: list[int] | None, u: float
+        self, in_flight: InFlight, version: int, view: Any, positions: list[int] | None, u: float
     ) -> tuple[Floats, int, Any, Reservation]:
         """Draw for an agent that counts its choices: decisions in flight count, whichever copy drew them."""
-        with underway.lock:
+        with in_flight.lock:
             try:
-                twin = underway.twin(self._agent, version)
+                twin = in_flight.twin(self._agent, version)
                 found = None if self._plain[0] else self._draw_from(twin, view, positions, u)
                 if found is None:
-                    underway.begin_again()  # a choice without a note was another draw
-                    twin = underway.twin(self._agent, version)
+                    in_flight.begin_again()  # a choice without a note was another draw
+                    twin = in_flight.twin(self._agent, version)
                     p = restricted(twin.probabilities(view), positions)
                     found = p, draw(p, u), None
             except BaseException:
-                underway.begin_again()
+                in_flight.begin_again()
                 raise
             p, arm, note = found
             choice = make_choice((arm if positions is None else positions[arm], p.item(arm), note, None))
             if note is None:
                 record_choice(twin, view, choice)
-            return p, arm, note, underway.hold(view, choice)
+            return p, arm, note, in_flight.hold(view, choice)
 
     def _draw_from(
         self, twin: Agent, view: Any, positions: list[int] | None, u: float

@@ -19,12 +19,12 @@ class Reservation:
     0
     """
 
-    __slots__ = ("__weakref__", "_met", "_underway", "beside", "choice", "place", "version", "view")
+    __slots__ = ("__weakref__", "_in_flight", "_met", "beside", "choice", "place", "version", "view")
 
-    def __init__(self, underway: InFlight, place: int, view: Any, choice: Choice) -> None:
-        self._underway, self.place, self.view, self.choice = underway, place, view, choice
-        self.version: int = underway.version
-        self._met = frozenset(underway.met)  # all that it was drawn with
+    def __init__(self, in_flight: InFlight, place: int, view: Any, choice: Choice) -> None:
+        self._in_flight, self.place, self.view, self.choice = in_flight, place, view, choice
+        self.version: int = in_flight.version
+        self._met = frozenset(in_flight.met)  # all that it was drawn with
         self.beside: Sequence[Reservation] = ()  # the same decision as other versions of the model count it
 
     def instead(self, choice: Choice) -> None:
@@ -33,9 +33,9 @@ class Reservation:
         >>> held = InFlight().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
         1
         """
-        with self._underway.lock:
+        with self._in_flight.lock:
             self.choice = choice
-            self._underway.begin_again()
+            self._in_flight.begin_again()
 
     def along(self, beside: Sequence[Reservation]) -> None:
         """Hold the reservations that other versions made for the same decision.
@@ -50,25 +50,25 @@ class Reservation:
     def unknown(self, seqs: Iterable[int]) -> list[int]:
         """The application's decisions, by event, that this draw did not count because other processes made them.
 
-        >>> underway = InFlight()
-        >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); underway.meet(4, None, Choice(0, 1.0))
-        >>> held.unknown([3, 4]), underway.hold(None, Choice(0, 1.0)).unknown([3, 4])
+        >>> in_flight = InFlight()
+        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3); in_flight.meet(4, None, Choice(0, 1.0))
+        >>> held.unknown([3, 4]), in_flight.hold(None, Choice(0, 1.0)).unknown([3, 4])
         ([4], [])
         """
-        known = self._met | self._underway.own()
+        known = self._met | self._in_flight.own()
         for each in self.beside:
-            known &= each._met | each._underway.own()
+            known &= each._met | each._in_flight.own()
         return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
         """Record that the choice is durable as event ``seq``: it counts until a model includes that event.
 
-        >>> underway = InFlight()
-        >>> held = underway.hold(None, Choice(0, 1.0)); held.journaled(3); len(underway)
+        >>> in_flight = InFlight()
+        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3); len(in_flight)
         1
         """
         for each in (self, *self.beside):
-            each._underway.keep(seq, each)
+            each._in_flight.keep(seq, each)
 
 
 class InFlight:
@@ -80,12 +80,12 @@ class InFlight:
     other processes decide on the same journal counts from the moment that this one meets it there.
 
     >>> import armwise
-    >>> underway, agent = InFlight(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
-    >>> held = underway.hold(None, underway.twin(agent, 0).choose()); held.choice.arm
+    >>> in_flight, agent = InFlight(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
+    >>> held = in_flight.hold(None, in_flight.twin(agent, 0).choose()); held.choice.arm
     1
-    >>> underway.twin(agent, 1).probabilities()  # what the first one may cost is set aside
+    >>> in_flight.twin(agent, 1).probabilities()  # what the first one may cost is set aside
     array([1., 0.])
-    >>> del held; len(underway)
+    >>> del held; len(in_flight)
     0
     """
 
@@ -128,8 +128,8 @@ class InFlight:
     def hold(self, view: Any, choice: Choice) -> Reservation:
         """Reserve a choice that the twin has counted.
 
-        >>> underway = InFlight()
-        >>> held = underway.hold(None, Choice(0, 1.0)); len(underway)
+        >>> in_flight = InFlight()
+        >>> held = in_flight.hold(None, Choice(0, 1.0)); len(in_flight)
         1
         """
         place = self._n_drawn
@@ -141,8 +141,8 @@ class InFlight:
     def keep(self, seq: int, held: Reservation) -> None:
         """Count a choice that is durable as event ``seq`` until a model includes the event.
 
-        >>> underway = InFlight()
-        >>> underway.keep(3, underway.hold(None, Choice(0, 1.0))); len(underway)
+        >>> in_flight = InFlight()
+        >>> in_flight.keep(3, in_flight.hold(None, Choice(0, 1.0))); len(in_flight)
         1
         """
         with self.lock:
@@ -163,8 +163,8 @@ class InFlight:
     def meet(self, seq: int, view: Any, choice: Choice) -> None:
         """Count a decision of another process, event ``seq``, until a model includes the event.
 
-        >>> underway = InFlight()
-        >>> underway.meet(3, None, Choice(0, 1.0)); len(underway.met)
+        >>> in_flight = InFlight()
+        >>> in_flight.meet(3, None, Choice(0, 1.0)); len(in_flight.met)
         1
         """
         with self.lock:

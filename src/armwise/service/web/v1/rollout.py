@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
-from armwise.service.engine import roster
+from armwise.service.engine import rollout
 from armwise.service.web.http import Call, Response, Route, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.schemas import Name, Share
@@ -101,32 +101,32 @@ async def add(call: Call) -> Response:
     said = {name: getattr(sent, name) for name in ("agent", "features", "seed")}
     changed = {name: value for name, value in said.items() if value is not msgspec.UNSET}
     creation = msgspec.structs.replace(made, **changed)
-    await in_thread(roster.add_version, call.engine, call.application, sent.name, creation, sent.share)
+    await in_thread(rollout.add_version, call.engine, call.application, sent.name, creation, sent.share)
     return reply(await _all(call), 201)
 
 
 async def share(call: Call) -> Response:
     """``PATCH /v1/versions/{name}``: set the share of decisions that it makes; 0 is shadow mode."""
     sent = _read(call.body, ShareRequest)
-    await in_thread(roster.share_version, call.engine, call.application, call.params[0], sent.share)
+    await in_thread(rollout.share_version, call.engine, call.application, call.params[0], sent.share)
     return reply(await _all(call))
 
 
 async def promote(call: Call) -> Response:
     """``POST /v1/versions/{name}/promote``: make it the leading version; the previous leader is kept."""
-    await in_thread(roster.promote, call.engine, call.application, call.params[0])
+    await in_thread(rollout.promote, call.engine, call.application, call.params[0])
     return reply(await _all(call))
 
 
 async def roll_back(call: Call) -> Response:
     """``POST /v1/rollback``: undo the last promotion."""
-    await in_thread(roster.roll_back, call.engine, call.application)
+    await in_thread(rollout.roll_back, call.engine, call.application)
     return reply(await _all(call))
 
 
 async def remove(call: Call) -> Response:
     """``DELETE /v1/versions/{name}``: delete a version that does not lead."""
-    await in_thread(roster.remove_version, call.engine, call.application, call.params[0])
+    await in_thread(rollout.remove_version, call.engine, call.application, call.params[0])
     return Response(204)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
-from armwise.service.journal import bases
+from armwise.service.journal import compaction_snapshots
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact
@@ -63,12 +63,14 @@ def test_no_commit_waits_for_a_whole_model(engines: Make, tmp_path: Path) -> Non
         assert retention.erase("shop", "user", user).deleted == n
         filled(engine, f"after{user}.")
     assert sum(weighed[0].transactions) > 2 * 512 * 512 * 8, "the models did not go this way"
-    assert max(weighed[0].transactions) < 2 * bases.PIECE
+    assert max(weighed[0].transactions) < 2 * compaction_snapshots.CHUNK_BYTES
     before = settled(engine)
     engine.stop()
     journal = Journal(SQLite(tmp_path / "journal.db").connect())
     assert verify(journal).problems == []
-    assert bases.unused(journal.connection) == [], "pieces of a model that is no longer needed stay for ever"
+    assert compaction_snapshots.unused(journal.connection) == [], (
+        "pieces of a model that is no longer needed stay for ever"
+    )
     [(n,)] = journal.connection.execute("SELECT count(*) FROM pieces")
     assert n > 4
     journal.connection.execute("DELETE FROM aside.snapshots")  # what is left is the base
@@ -89,14 +91,14 @@ def test_a_model_that_is_not_whole_is_never_begun_with(
     """Another process that leads meanwhile may tidy up: then the journal begins where it began before."""
     engine = engines(features={"dim": 256})
     filled(engine)
-    put = bases.put_piece
+    put = compaction_snapshots.put_chunk
 
     def tidied(connection: Any, app: str, seq: int, n: int, piece: bytes) -> None:
         put(connection, app, seq, n, piece)
         if n == 1:
-            bases.drop_piece(connection, app, seq, 0)
+            compaction_snapshots.drop_chunk(connection, app, seq, 0)
 
-    monkeypatch.setattr(bases, "put_piece", tidied)
+    monkeypatch.setattr(compaction_snapshots, "put_chunk", tidied)
     retention = Retention(engine)
     with pytest.raises(Unavailable, match="is journaled") as refused:
         retention.erase("shop", "user", 0)

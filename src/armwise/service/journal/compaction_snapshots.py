@@ -1,6 +1,6 @@
 """The models that a replay starts from after compaction (compaction snapshots).
 
-A large one is stored in pieces, each small enough that the commits between which it is written wait for milliseconds;
+A large one is stored in chunks, each small enough that the commits between which it is written wait for milliseconds;
 ``bases`` then has an empty text in its place, and names them by application and event.
 """
 
@@ -10,37 +10,38 @@ from collections.abc import Iterator
 
 from armwise.service.journal.store import Connection
 
-PIECE = 1 << 18  # bytes
+CHUNK_BYTES = 1 << 18  # bytes
 
 
-def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
+def chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Split a model into numbered chunks.
 
-    >>> [(n, len(piece)) for n, piece in pieces(bytes(PIECE + 1))]
+    >>> [(n, len(chunk)) for n, chunk in chunks(bytes(CHUNK_BYTES + 1))]
     [(0, 262144), (1, 1)]
     """
-    for n, start in enumerate(range(0, len(data), PIECE)):
-        yield n, data[start : start + PIECE]
+    for n, start in enumerate(range(0, len(data), CHUNK_BYTES)):
+        yield n, data[start : start + CHUNK_BYTES]
 
 
-def put_piece(connection: Connection, app: str, seq: int, n: int, piece: bytes) -> None:
-    """Store a chunk; it has no effect before ``put_base``.
+def put_chunk(connection: Connection, app: str, seq: int, n: int, chunk: bytes) -> None:
+    """Store a chunk; it has no effect before ``put_snapshot``.
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> put_piece(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
+    >>> put_chunk(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
     """
     connection.execute(
         "INSERT INTO pieces VALUES (?, ?, ?, ?) ON CONFLICT (app, seq, n) DO UPDATE SET data = excluded.data",
-        (app, seq, n, piece),
+        (app, seq, n, chunk),
     )
 
 
-def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
+def put_snapshot(connection: Connection, app: str, seq: int, size: int) -> None:
     """Let a replay of an application start from a stored model; raise ValueError if a chunk is missing.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
-    >>> put_piece(connection, "shop", 7, 0, b"model"); put_base(connection, "shop", 7, 5); base_of(connection, "shop")
+    >>> put_chunk(connection, "shop", 7, 0, b"model"); put_snapshot(connection, "shop", 7, 5)
+    >>> compaction_snapshot(connection, "shop")
     b'model'
     """
     [(there,)] = connection.execute("SELECT sum(length(data)) FROM pieces WHERE app = ? AND seq = ?", (app, seq))
@@ -52,16 +53,16 @@ def put_base(connection: Connection, app: str, seq: int, size: int) -> None:
     )
 
 
-def base_of(connection: Connection, app: str) -> bytes | None:
+def compaction_snapshot(connection: Connection, app: str) -> bytes | None:
     """The model that a replay of an application starts from; None without one.
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> base_of(SQLite(":memory:").connect(), "shop") is None
+    >>> compaction_snapshot(SQLite(":memory:").connect(), "shop") is None
     True
     """
     for seq, data in connection.execute("SELECT seq, data FROM bases WHERE app = ?", (app,)):
         found = connection.execute("SELECT data FROM pieces WHERE app = ? AND seq = ? ORDER BY n", (app, seq))
-        return bytes(data) or b"".join(bytes(piece) for (piece,) in found)
+        return bytes(data) or b"".join(bytes(chunk) for (chunk,) in found)
     return None
 
 
@@ -70,7 +71,7 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
-    >>> put_piece(connection, "shop", 7, 0, b"model"); unused(connection)
+    >>> put_chunk(connection, "shop", 7, 0, b"model"); unused(connection)
     [('shop', 7, 0)]
     """
     sql = (
@@ -80,10 +81,10 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
     return [(app, seq, n) for app, seq, n in connection.execute(sql)]
 
 
-def drop_piece(connection: Connection, app: str, seq: int, n: int) -> None:
+def drop_chunk(connection: Connection, app: str, seq: int, n: int) -> None:
     """Delete a chunk.
 
     >>> from armwise.service.journal.sqlite import SQLite
-    >>> drop_piece(SQLite(":memory:").connect(), "shop", 7, 0)
+    >>> drop_chunk(SQLite(":memory:").connect(), "shop", 7, 0)
     """
     connection.execute("DELETE FROM pieces WHERE app = ? AND seq = ? AND n = ?", (app, seq, n))

@@ -149,7 +149,7 @@ def _change(engine: ServedEngine, app: str, event: Version) -> None:
             known = each.model(app)
             name = by_role(known, also_leader=True).get(roles.get(event.name, ""), event.name)
             change = msgspec.structs.replace(event, name=name)
-            write = Write(app, "", change, f"version {max(known.since, known.roster)}")
+            write = Write(app, "", change, f"version {max(known.since, known.versions_changed_at)}")
             try:
                 each.wait_learnt(each.writer.write([write])[0].row.seq)
             except Conflict:

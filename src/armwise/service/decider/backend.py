@@ -28,7 +28,7 @@ MOST_KEPT = 1000  # decisions of one call whose features stay in memory until th
 Given = tuple[str, float, Any]  # a decision's id, its reward, and what it cost (None: not said)
 
 
-class Home(ABC):
+class Backend(ABC):
     """Requests become writes, writes are journaled together, and each is answered from what came of it."""
 
     _turn: AbstractContextManager[object]  # held by each call, where one must wait for another
