@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from armwise.core import saving
+from armwise.core.agent import Floats
 from armwise.models.ridge import Ridge
 
 _LONGEST = 1000  # rewards between two estimates
@@ -86,19 +87,29 @@ class Noise(saving.Saved):
         >>> Noise().add(0.0, Ridge(dim=1))
         True
         """
-        self.low = min(self.low, reward) if self._n else reward
-        self.high = max(self.high, reward) if self._n else reward
+        if self._n:
+            if reward < self.low:
+                self.low = reward
+            elif reward > self.high:
+                self.high = reward
+        else:
+            self.low = self.high = reward
+            if not self.scale_only:
+                self._centre = model.centre
         if self.scale_only:
             reward = 0.0
-        elif not self._n:
-            self._centre = model.centre
         self._n += 1
         reward -= self._centre
-        self._sum = model.discount * self._sum + reward
-        self._squares = model.discount * self._squares + reward * reward
-        self._ones = model.discount * self._ones + 1.0
-        if model.discount < 1.0:
-            self._gone *= model.discount
+        discount = model.discount
+        if discount == 1.0:
+            self._sum += reward
+            self._squares += reward * reward
+            self._ones += 1.0
+        else:
+            self._sum = discount * self._sum + reward
+            self._squares = discount * self._squares + reward * reward
+            self._ones = discount * self._ones + 1.0
+            self._gone *= discount
         if self._n < self._next:
             return False
         if self._n >= 2 * self._scaled:
@@ -106,6 +117,26 @@ class Noise(saving.Saved):
             self._scaled = self._n
         self._estimate(model)
         return True
+
+    def add_block(self, rewards: Floats, model: CentredModel) -> bool:
+        """Add rewards that the model has just learnt, as ``add`` of each in order, to the bit; at most ``rounds_left``.
+
+        >>> noise, model = Noise(), Ridge(dim=1)
+        >>> noise.add_block(np.array([1.0]), model), noise.rounds_left
+        (True, 1)
+        """
+        early = rewards[:-1]
+        if model.discount < 1.0 or not self._n or self.scale_only:
+            for reward in early.tolist():
+                self.add(reward, model)
+        elif len(early):
+            self.low, self.high = min(self.low, float(early.min())), max(self.high, float(early.max()))
+            rests = early - self._centre
+            self._sum = float(np.cumsum(np.append(self._sum, rests))[-1])  # one after the other, as ``add`` sums
+            self._squares = float(np.cumsum(np.append(self._squares, rests * rests))[-1])
+            self._ones += float(len(early))
+            self._n += len(early)
+        return self.add(float(rewards[-1]), model)
 
     def renew(self, model: CentredModel) -> None:
         """Estimate afresh, now.

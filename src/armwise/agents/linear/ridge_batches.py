@@ -74,8 +74,7 @@ class RidgeBatches(Batches[A], Generic[A]):
 
     def _follow(self, agent: A, rewards: Floats) -> None:
         if agent._noise is not None:
-            for reward in rewards.tolist():  # in order, so that loop and block agree to the bit
-                agent._noise.add(reward, agent._model)
+            agent._noise.add_block(rewards, agent._model)
         agent._settle()
 
 

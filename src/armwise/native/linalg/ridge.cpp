@@ -127,7 +127,7 @@ struct Outcome {
         PyObject *which = PyTuple_GET_ITEM(choice.ptr(), 0), *p = PyTuple_GET_ITEM(choice.ptr(), 1);
         if (!PyLong_CheckExact(which) || (p != Py_None && !PyFloat_CheckExact(p))) return;
         if (p != Py_None && !(PyFloat_AS_DOUBLE(p) > 0.0 && PyFloat_AS_DOUBLE(p) <= 1.0)) return;
-        if (!PyFloat_CheckExact(value.ptr()) && !PyLong_CheckExact(value.ptr())) return;
+        if (!PyFloat_Check(value.ptr()) && !PyLong_CheckExact(value.ptr())) return;  // numpy.float64 is a float
         arm = PyLong_AsSsize_t(which), reward = PyFloat_AsDouble(value.ptr());
         usual = !PyErr_Occurred() && std::fabs(reward) <= LARGEST;
         PyErr_Clear();  // integers beyond all measure
