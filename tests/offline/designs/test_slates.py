@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 
+from armwise import Decider
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, SlateLog, WeakLogWarning, evaluate_slates
 
@@ -437,6 +438,39 @@ def test_a_log_of_rankings_goes_to_ccb_and_back(tmp_path):
         assert np.array_equal(getattr(again, name), getattr(log, name)), name
     with pytest.raises(ValueError, match="one reward for the whole ranking"):
         SlateLog(actions=[[0, 1]], rewards=[1.0], probabilities=[[0.5, 1.0]], n_arms=2).to_dsjson(tmp_path / "no")
+
+
+def test_ccb_keeps_contexts_and_arms_as_an_application_named_them(tmp_path):
+    """Features of actions are what VW learns from: a tag is none."""
+    shop, rng = Decider(seed=1), np.random.default_rng(1)
+    arms = ["boots", {"id": "hat", "features": {"price": 3.5}}, {"id": "bag", "brand": "acme"}, {"id": "new"}]
+    for visit in range(12):
+        offered = arms if visit % 2 else arms[:3]
+        ranked = shop.rank({"user": {"device": "phone"}, "hour": visit}, offered, k=2, at_most=None)
+        shop.reward(ranked, (rng.random(2) < 0.4).astype(float).tolist())
+    log = shop.log()
+    for name in ("ccb.dsjson", "ccb.dsjson.gz"):
+        log.to_dsjson(tmp_path / name)
+    line = json.loads((tmp_path / "ccb.dsjson").read_text().splitlines()[1])
+    assert line["c"]["user"] == {"device": "phone"} and line["c"]["hour"] == 1
+    actions = {action["_tag"]: action for action in line["c"]["_multi"]}
+    assert actions["hat"] == {"_tag": "hat", "i": {"id": "hat"}, "f": {"price": 3.5}}
+    assert actions["bag"]["f"] == {"brand": "acme"} and actions["boots"]["f"] == {}
+    assert [slot["slot"]["position"] for slot in line["c"]["_slots"]] == ["1", "2"]
+    for name in ("ccb.dsjson", "ccb.dsjson.gz"):
+        again = SlateLog.from_dsjson(tmp_path / name)
+        assert list(again.decisions()) == list(log.decisions())
+        for column in ("actions", "rewards", "probabilities", "contexts", "offered", "arm_names"):
+            assert np.array_equal(getattr(again, column), getattr(log, column)), column
+
+
+def test_actions_without_tags_keep_their_features(tmp_path):
+    line = {"c": {"_multi": [{"f": {"price": 1}}, {"f": {"price": 2}}], "_slots": [{}]},
+            "_outcomes": [{"_label_cost": -1.0, "_a": [1, 0], "_p": [0.75, 0.25]}]}  # fmt: skip
+    (tmp_path / "ccb.dsjson").write_text(json.dumps(line))
+    [row] = SlateLog.from_dsjson(tmp_path / "ccb.dsjson").decisions()
+    assert row["arms"] == [{"id": "#0", "features": {"price": 1}}, {"id": "#1", "features": {"price": 2}}]
+    assert row["arm"] == "#1"
 
 
 def test_a_fixed_order_is_the_policy_that_shows_what_is_left_of_it():

@@ -161,7 +161,7 @@ def _from_vw(line: Any) -> _Ranking | str:
         return "a slates event without '_label_cost', the negative of the reward"
     tags = [action.get("_tag") for action in actions]
     names = [str(tag) if tag is not None else f"#{i}" for i, tag in enumerate(tags)]
-    named = named_context(context), named_arms(actions)
+    named = named_context(context), [arm | {"id": name} for arm, name in zip(named_arms(actions), names)]
     ranking = _Ranking(context, names, named, -float(total) if per_slot else None)
     shown: list[int] = []
     for k, outcome in enumerate(outcomes):
@@ -261,17 +261,40 @@ def _arrays(rankings: list[_Ranking], features: bool) -> dict[str, Any]:
 
 
 def write(log: Any, path: Any) -> None:
-    """Write a log of rankings as VW's CCB: the shown arm first in ``_a``, its probability first in ``_p``."""
+    """Write a log of rankings as VW's CCB: the shown arm first in ``_a``, its probability first in ``_p``.
+
+    Where the log knows the context and the arms of each row as an application named them, they are written so.
+    """
     if log.rewards.ndim == 1:
         raise ValueError("log has one reward for the whole ranking, and CCB has one for each slot")
-    tags = log.labels(range(log.n_arms)) if log.arm_names is None else log.arm_names
-    with open(path, "w", encoding="utf-8") as file:
+    tags = [str(tag) for tag in (log.labels(range(log.n_arms)) if log.arm_names is None else log.arm_names)]
+    opener: Any = gzip.open if Path(path).suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
         for i in range(len(log)):
             slots, outcomes = [], []
+            shared, actions, place = _described(log, i, tags)
             for k in np.flatnonzero(log.present[i]).tolist():
-                slots.append({} if log.offered is None else {"_inc": np.flatnonzero(log.offered[i, k]).tolist()})
+                slot: dict[str, Any] = {"slot": {"position": str(k + 1)}}
+                if log.offered is not None:
+                    slot["_inc"] = sorted(place[arm] for arm in np.flatnonzero(log.offered[i, k]).tolist())
+                slots.append(slot)
                 cost, p = 0.0 - float(log.rewards[i, k]), float(log.probabilities[i, k])
-                outcomes.append({"_label_cost": cost, "_a": [int(log.actions[i, k])], "_p": [p]})
-            shared = {f"x{j}": float(x) for j, x in enumerate(log.contexts[i])}
-            actions = [{"_tag": str(tag)} for tag in tags]
+                outcomes.append({"_label_cost": cost, "_a": [place[int(log.actions[i, k])]], "_p": [p]})
             file.write(json.dumps({"c": shared | {"_multi": actions, "_slots": slots}, "_outcomes": outcomes}) + "\n")
+
+
+def _described(log: Any, i: int, tags: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]], dict[int, int]]:
+    """What row i's slots share, its actions, and the place of each arm among these."""
+    if log._named is None:
+        shared = {f"x{j}": float(x) for j, x in enumerate(log.contexts[i])}
+        return shared, [_action(tag) for tag in tags], {arm: arm for arm in range(len(tags))}
+    context, arms = log._named[i]
+    parts = context if isinstance(context, list) else [context]
+    shared = {name: value for part in parts for name, value in part.items()}
+    number = {tag: arm for arm, tag in enumerate(tags)}
+    actions = [_action(arm["id"], arm.get("features")) for arm in arms]
+    return shared, actions, {number[arm["id"]]: k for k, arm in enumerate(arms)}
+
+
+def _action(tag: str, features: Any = None) -> dict[str, Any]:
+    return {"_tag": tag, "i": {"id": tag}, "f": features or {}}
