@@ -53,7 +53,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
         [ours] = quick.decide([DrawRequest(text, offered, u, tokens)])
         [theirs] = slow.decide([DrawRequest(text, offered, u)])
         assert (ours.arm, ours.p.tobytes(), ours.seen.scaling) == (theirs.arm, theirs.p.tobytes(), theirs.seen.scaling)
-        assert ours.seen.drawn and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
+        assert ours.seen.chosen_row_only and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
         made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
         made.scaling = ours.seen.scaling.journal
         row, outcome = Row(k + 1, k, "shop", "decision", "", b""), Reward(float(k % 2), k + 1, lesson=float(k % 2))

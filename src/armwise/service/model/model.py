@@ -149,7 +149,7 @@ class Model(saving.Saved):
             return self.optimist.decide(self.scaler, RequestTokens(tokens or part(context, "c"), arms.tail), u)
         seen = self.see(context, arms, tokens)
         try:
-            p, arm, note, held = self.draws.draw(seen.view, seen.positions, u, self.in_flight, self.version)
+            p, arm, note, held = self.draws.draw(seen.view, seen.arm_indices, u, self.in_flight, self.version)
         except BudgetSpent:  # nothing is wrong with the request
             raise
         except ValueError as error:
@@ -168,9 +168,9 @@ class Model(saving.Saved):
         """Each arm's estimate, and its width where the agent has one."""
         seen = self.see(context, arms)
         means, widths = self.agent.estimate(seen.view)
-        if seen.positions is None:
+        if seen.arm_indices is None:
             return means, widths
-        return means[seen.positions], None if widths is None else widths[seen.positions]
+        return means[seen.arm_indices], None if widths is None else widths[seen.arm_indices]
 
     def count_foreign_decisions(self, rows: Sequence[Row]) -> None:
         """Count decisions that other processes journaled and this model does not know yet, while they are in flight."""
@@ -210,7 +210,7 @@ class Model(saving.Saved):
             seen = self.agent_view.recall(decision, stack_of(decision) if at_hand is None else at_hand)
         except (ValueError, ArithmeticError):  # what becomes of it is said where it is registered by itself
             return None
-        return seen if seen.drawn and seen.stack is not None else None
+        return seen if seen.chosen_row_only and seen.stack is not None else None
 
     def _register_together(self, made: Sequence[tuple[JournaledDecision, EncodedRequest]]) -> None:
         if not made:
@@ -381,7 +381,7 @@ class Model(saving.Saved):
         after = self.to_agent_range(reward, decision.rule)
         try:
             after = self.drift.faded(seq, before, read_reward(self.agent, after))
-            if self.optimist is not None and at_hand is not None and at_hand.drawn:
+            if self.optimist is not None and at_hand is not None and at_hand.chosen_row_only:
                 if after != before:
                     self.optimist.revise(at_hand.view, after - before)
             else:
@@ -409,7 +409,7 @@ class Model(saving.Saved):
         """As ``learn``, but raise ValueError or ArithmeticError if the reward cannot be learnt."""
         taken = self.to_agent_range(reward, decision.rule)
         self.draws.begin_again()
-        if isinstance(at_hand, EncodedRequest) and at_hand.drawn and self.optimist is not None:
+        if isinstance(at_hand, EncodedRequest) and at_hand.chosen_row_only and self.optimist is not None:
             self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
             return
         view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)

@@ -262,7 +262,7 @@ def _draw_among(
     among = {name: _share(share, one.p, p, arm) for name, (share, one) in answers.items()}
     lead = answers[leader.name][1]
     seen = lead.seen
-    if seen.drawn:  # of the arm that the leading version would have played, which need not be the one that is
+    if seen.chosen_row_only:  # of the arm that the leading version would have played, which need not be the one that is
         seen = leader.see(context, arms, tokens)
     return Drawn(int(arm), p, note, seen, _held(answers, int(arm), p.item(arm), by)), among, by
 

@@ -214,7 +214,7 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
 
 def _row_of(seen: EncodedRequest | None) -> EncodedRequest | None:
     """The part of the view to keep until the reward comes: the row of the arm, if it is short."""
-    if seen is None or not seen.drawn or seen.view.nbytes > MOST_BYTES:
+    if seen is None or not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:
         return None
     return EncodedRequest(seen.view, None, seen.scaling, None, True)
 

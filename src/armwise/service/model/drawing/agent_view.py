@@ -56,10 +56,10 @@ class AgentView:
         """
         if self._agent.sees == "features" and not self._arms:
             return EncodedRequest(self._encoder.rows(stack, scaling), None, scaling, stack)
-        positions = self._positions(ids)
-        return EncodedRequest(self._view(context, stack, positions, scaling), positions, scaling, stack)
+        arm_indices = self._arm_indices(ids)
+        return EncodedRequest(self._view(context, stack, arm_indices, scaling), arm_indices, scaling, stack)
 
-    def _positions(self, ids: Sequence[str]) -> list[int]:
+    def _arm_indices(self, ids: Sequence[str]) -> list[int]:
         """Which of the agent's arms are offered."""
         if self._arms:
             try:
@@ -71,13 +71,13 @@ class AgentView:
             raise InvalidInput(f"this application has {self._agent.n_arms} arms, got {len(ids)}")
         return list(range(len(ids)))
 
-    def _view(self, context: bytes, stack: RequestTokens, positions: list[int], scaling: Scaling) -> Any:
+    def _view(self, context: bytes, stack: RequestTokens, arm_indices: list[int], scaling: Scaling) -> Any:
         agent, encoder = self._agent, self._encoder
         if agent.sees == "features":  # with weights of each arm's own, so that its row has a place of its own
-            if sorted(positions) != list(range(len(self._arms))):
-                named = [self._arms[k] for k in positions]
+            if sorted(arm_indices) != list(range(len(self._arms))):
+                named = [self._arms[k] for k in arm_indices]
                 raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {named}")
-            return encoder.rows(stack, scaling)[np.argsort(positions)]
+            return encoder.rows(stack, scaling)[np.argsort(arm_indices)]
         if agent.sees == "nothing":
             return None
         if agent.sees == "shared":
@@ -147,7 +147,7 @@ class AgentView:
         >>> agent_view.kept(seen, 0).view.shape
         (1, 8)
         """
-        if seen.drawn:
+        if seen.chosen_row_only:
             return seen
         if not self.reads_one_row:
             return None

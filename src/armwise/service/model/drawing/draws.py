@@ -48,7 +48,7 @@ class Draws:
         self._twin = None
 
     def draw(
-        self, view: Any, positions: list[int] | None, u: float, in_flight: InFlight | None = None, version: int = 0
+        self, view: Any, arm_indices: list[int] | None, u: float, in_flight: InFlight | None = None, version: int = 0
     ) -> tuple[Floats, int, Any, Reservation | None]:
         """The distribution over the offered arms, the arm that ``u`` draws, the agent's note, and what counts it while
         it is under way, where choosing counts: ``version`` is the last event that the agent knows then.
@@ -59,47 +59,47 @@ class Draws:
         """
         agent = self._agent
         if self.counts and in_flight is not None:
-            return self._draw_counted(in_flight, version, view, positions, u)
+            return self._draw_counted(in_flight, version, view, arm_indices, u)
         if self._plain[0]:
             known = self.direct and agent.n_arms in (None, len(view))
             p = agent._probabilities(view) if known else agent.probabilities(view)
-            if positions is not None:
-                p = restricted(p, positions)
+            if arm_indices is not None:
+                p = restricted(p, arm_indices)
             return p, draw(p, u), None, None
         with self._lock:
             # The draw is the agent's own, since it has something to note; a twin makes it, with randomness that is the
             # event's own, so that deciding never changes what has been learnt.
             if self._twin is None:
                 self._twin = copied(agent)
-            found = self._draw_from(self._twin, view, positions, u)
+            found = self._draw_from(self._twin, view, arm_indices, u)
         if found is None:
-            return self.draw(view, positions, u)
+            return self.draw(view, arm_indices, u)
         return *found, None
 
     def _draw_counted(
-        self, in_flight: InFlight, version: int, view: Any, positions: list[int] | None, u: float
+        self, in_flight: InFlight, version: int, view: Any, arm_indices: list[int] | None, u: float
     ) -> tuple[Floats, int, Any, Reservation]:
         """Draw for an agent that counts its choices: decisions in flight count, whichever copy drew them."""
         with in_flight.lock:
             try:
                 twin = in_flight.twin(self._agent, version)
-                found = None if self._plain[0] else self._draw_from(twin, view, positions, u)
+                found = None if self._plain[0] else self._draw_from(twin, view, arm_indices, u)
                 if found is None:
                     in_flight.begin_again()  # a choice without a note was another draw
                     twin = in_flight.twin(self._agent, version)
-                    p = restricted(twin.probabilities(view), positions)
+                    p = restricted(twin.probabilities(view), arm_indices)
                     found = p, draw(p, u), None
             except BaseException:
                 in_flight.begin_again()
                 raise
             p, arm, note = found
-            choice = make_choice((arm if positions is None else positions[arm], p.item(arm), note, None))
+            choice = make_choice((arm if arm_indices is None else arm_indices[arm], p.item(arm), note, None))
             if note is None:
                 record_choice(twin, view, choice)
             return p, arm, note, in_flight.hold(view, choice)
 
     def _draw_from(
-        self, twin: Agent, view: Any, positions: list[int] | None, u: float
+        self, twin: Agent, view: Any, arm_indices: list[int] | None, u: float
     ) -> tuple[Floats, int, Any] | None:
         """The twin's draw; None if the agent notes nothing, now or later: then its distribution is enough."""
         agent = self._agent
@@ -109,10 +109,10 @@ class Draws:
         if choice.note is None:
             self._plain[0] = True
             return None
-        p = restricted(p, positions)
-        if positions is not None and sorted(positions) != list(range(agent._count_arms(view))):
-            raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(positions)}")
-        arm = choice.arm if positions is None else positions.index(choice.arm)
+        p = restricted(p, arm_indices)
+        if arm_indices is not None and sorted(arm_indices) != list(range(agent._count_arms(view))):
+            raise InvalidInput(f"{type(agent).__name__} needs all its arms in every request, got {len(arm_indices)}")
+        arm = choice.arm if arm_indices is None else arm_indices.index(choice.arm)
         if choice.probability is None or abs(p[arm] - choice.probability) > 1e-9:
             raise InvalidInput(f"{type(agent).__name__} drew an arm with {choice.probability}, but says {p[arm]}")
         p[arm] = choice.probability

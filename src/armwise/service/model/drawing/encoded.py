@@ -19,15 +19,15 @@ from armwise.service.model.drawing.in_flight import Reservation
 class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
     """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
 
-    >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).positions
+    >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).arm_indices
     [1, 0]
     """
 
     view: Any
-    positions: list[int] | None
+    arm_indices: list[int] | None
     scaling: Scaling
     stack: RequestTokens | None
-    drawn: bool = False  # the view has the row of the arm that was drawn, and no other
+    chosen_row_only: bool = False  # the view has the row of the arm that was drawn, and no other
 
     def place(self, arm: int) -> int:
         """The row in the view of an arm, given its index among the offered arms.
@@ -35,7 +35,7 @@ class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
         >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).place(0)
         1
         """
-        return 0 if self.drawn else arm if self.positions is None else self.positions[arm]
+        return 0 if self.chosen_row_only else arm if self.arm_indices is None else self.arm_indices[arm]
 
 
 AtHand = EncodedRequest | RequestTokens | None  # of a journaled decision: what was seen, its tokens, or neither
@@ -95,16 +95,16 @@ class Drawn(msgspec.Struct, frozen=True, gc=False):
     held: Reservation | None = None
 
 
-def restricted(p: Floats, positions: list[int] | None) -> Floats:
+def restricted(p: Floats, arm_indices: list[int] | None) -> Floats:
     """The distribution over the offered arms alone, in their order.
 
     >>> restricted(np.array([0.5, 0.25, 0.25]), [2, 1])
     array([0.5, 0.5])
     """
-    if positions is None:
+    if arm_indices is None:
         return p
-    offered = p[positions]
+    offered = p[arm_indices]
     total = offered.sum()
-    if len(positions) == len(p):
+    if len(arm_indices) == len(p):
         return offered
-    return offered / total if total > 0.0 else np.full(len(positions), 1.0 / len(positions))
+    return offered / total if total > 0.0 else np.full(len(arm_indices), 1.0 / len(arm_indices))
