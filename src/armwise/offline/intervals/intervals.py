@@ -308,7 +308,7 @@ def skewed_interval(
 
     >>> low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100)
     >>> round(low, 2), round(high, 2)
-    (0.02, 0.13)
+    (0.01, 0.14)
     """
     error = math.sqrt(float(influence @ influence)) if error is None else error
     if not (error > 0.0 and math.isfinite(error)):
