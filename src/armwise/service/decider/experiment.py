@@ -65,10 +65,10 @@ class Experiment:
     """Assign units to arms, take their outcomes, and read the verdict as often as you like.
 
     ``arms`` are names, control first; ``metrics`` names, dictionaries or ``offline.Metric``, the first that is no
-    guardrail the goal. ``storage`` is a folder, or a PostgreSQL URL, with the decision service's journal (None: a
-    temporary one), or a ``Client`` of a running service. All experiments of a process on one folder share it. What an
-    experiment was made of stays; ``ramp``, ``split``, ``force``, ``mode``, ``learn`` and ``stop`` change it, with a
-    line in its log.
+    guardrail the goal. A dictionary of arms gives each the value that the experiment answers with as a feature flag.
+    ``storage`` is a folder, or a PostgreSQL URL, with the decision service's journal (None: a temporary one), or a
+    ``Client`` of a running service. All experiments of a process on one folder share it. What an experiment was made of
+    stays; ``ramp``, ``split``, ``force``, ``mode``, ``learn`` and ``stop`` change it, with a line in its log.
 
     ``split`` are the arms' shares (equal unless said), ``mode`` "split", "adaptive" (shares move towards better arms,
     none below ``least``) or "bandit". ``holdout`` is a share of all units that gets control in this and every later
@@ -86,7 +86,7 @@ class Experiment:
     """
 
     def __init__(
-        self, name: str, arms: Sequence[str], metrics: Any = "outcome", *,
+        self, name: str, arms: Sequence[str] | Mapping[str, Any], metrics: Any = "outcome", *,
         storage: str | os.PathLike[str] | Client | None = None, split: Any = None, mode: str = "split",
         least: float | None = None, ramp: float = 1.0, holdout: float = 0.0, eligible: Mapping[str, Any] | None = None,
         forced: Mapping[str, str] | None = None, exposure: bool = False, risk: float = 0.05, planned: float = 10_000,

@@ -73,8 +73,8 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 
 
-def check_variants(variants: dict[str, Any]) -> None:
-    """InvalidInput unless these are values of one type, by variant.
+def check_variants(variants: dict[str, Any], what: str = "variants") -> None:
+    """InvalidInput unless these are values of one type, by variant; ``what`` is the name of the argument.
 
     >>> check_variants({"on": True, "off": 0})
     Traceback (most recent call last):
@@ -85,14 +85,16 @@ def check_variants(variants: dict[str, Any]) -> None:
         return
     kinds = []
     for name, value in variants.items():
+        if not isinstance(name, str):
+            raise InvalidInput(f"{what} must be named by texts, got {name!r:.60}")
         check_id("a variant", name)
         if (kind := _KINDS.get(value.__class__)) is None:
-            raise InvalidInput(f"variants.{name} must be a boolean, a string, a number or an object, got {value!r:.60}")
+            raise InvalidInput(f"{what}.{name} must be a boolean, a string, a number or an object, got {value!r:.60}")
         kinds.append(kind)
     if len(set(kinds)) > 1:
-        raise InvalidInput(f"variants must have values of one type, got {' and '.join(sorted(set(kinds)))}")
+        raise InvalidInput(f"{what} must have values of one type, got {' and '.join(sorted(set(kinds)))}")
     if len(variants) > MAX_VARIANTS:
-        raise InvalidInput(f"variants must be at most {MAX_VARIANTS}, got {len(variants)}")
+        raise InvalidInput(f"{what} must be at most {MAX_VARIANTS}, got {len(variants)}")
 
 
 def rivals(creation: Creation) -> dict[str, Model]:

@@ -9,6 +9,7 @@ import msgspec
 
 from armwise.core.arguments import count, fraction, positive, short
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
+from armwise.service.engine.application import check_variants
 
 KEY = "experiment"  # in the settings' ``extra``
 ASSIGNED = "assigned"  # of the application with assignments that are not exposed yet; no metric's name
@@ -48,6 +49,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
     least: float = 0.1  # share of every arm in mode "adaptive"
     stopped: str = ""  # the arm that everybody gets
     log: tuple[LogLine, ...] = ()
+    values: dict[str, Any] = {}  # as a feature flag: the value of each arm, where it is not its name
 
     @classmethod
     def read(
@@ -57,6 +59,9 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         least: float | None = None,
     ) -> Self:  # fmt: skip
         """From a user's arguments, checked; ValueError names the one that is wrong."""
+        values = dict(arms) if isinstance(arms, Mapping) else {}
+        check_variants(values, "arms")
+        arms = list(arms) if values else arms
         names, read = read_arm_names(arms), read_metrics(metrics)
         if any(metric.name == ASSIGNED for metric in read):
             raise ValueError(f"metrics: {ASSIGNED!r} is no name for a metric here")
@@ -69,7 +74,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
             names, tuple(metric.to_dict() for metric in read), tuple(read_split(split, names).tolist()),
             fraction("risk", risk), positive("planned", planned), count("start", start), read_ramp(ramp),
             fraction("holdout", holdout, zero=True), exposure, read_eligible(eligible), read_forced(forced, names),
-            read_mode(mode), floor,
+            read_mode(mode), floor, values=values,
         )  # fmt: skip
 
     def asked(self) -> dict[str, Any]:
@@ -80,7 +85,8 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         True
         """
         found: dict[str, Any] = msgspec.to_builtins(self)
-        return {name: value for name, value in found.items() if name not in ("stopped", "log")}
+        arms = {"arms": self.values or self.arms}
+        return {name: value for name, value in found.items() if name not in ("stopped", "log", "values")} | arms
 
     def plain(self) -> dict[str, Any]:
         """What the settings keep: as it is read back from the journal, lists for tuples.
@@ -109,6 +115,11 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
     def measured(self) -> tuple[Metric, ...]:
         """The metrics."""
         return tuple(Metric(**metric) for metric in self.metrics)
+
+    @property
+    def metric_names(self) -> list[str]:
+        """The metrics' names."""
+        return [metric["name"] for metric in self.metrics]
 
     @property
     def goal(self) -> Metric:

@@ -67,7 +67,7 @@ def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExp
     if name in engine.models or name in engine.creations:
         found = HostedExperiment(engine, name)
         before = found.definition
-        for what in ("arms", "metrics", "exposure"):
+        for what in ("arms", "metrics", "exposure", "values"):
             if getattr(before, what) != getattr(definition, what):
                 raise ValueError(
                     f"{what}: experiment {name!r} was made with {getattr(before, what)}, and now come "
@@ -87,9 +87,8 @@ def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExp
             dict(DEFAULT_AGENT), {} if goal else dict(_SMALL),
             settings=msgspec.structs.replace(_settings(metric), extra=extra, by_request=True),
         )  # fmt: skip
-    if definition.exposure:
-        settings = Settings(window=YEAR, extra={KEY: {"of": name}}, by_request=True, drift=OFF)
-        made[f"{name}/{ASSIGNED}"] = Creation(dict(DEFAULT_AGENT), dict(_SMALL), settings=settings)
+    settings = Settings(window=YEAR, extra={KEY: {"of": name}}, by_request=True, drift=OFF)
+    made[f"{name}/{ASSIGNED}"] = Creation(dict(DEFAULT_AGENT), dict(_SMALL), settings=settings)
     engine.apply(made, only=False)
     return HostedExperiment(engine, name)
 
@@ -122,8 +121,9 @@ class HostedExperiment:
 
     def __init__(self, engine: ServedEngine, name: str) -> None:
         self.engine, self.name = engine, name
+        self._uncounted = f"{name}/{ASSIGNED}"
         self._read: tuple[Any, Definition] | None = None
-        self._known: dict[str, tuple[str, float]] = {}
+        self._known: dict[str, tuple[str, float, bool]] = {}  # arm, its probability, and whether the unit counts
         self._lock = threading.Lock()
         self._reader: OutcomeReader | None = None
         self._moving: tuple[float, tuple[float, ...]] = (0.0, ())  # units when an adaptive split was computed, and it
@@ -144,59 +144,93 @@ class HostedExperiment:
         """The id of a unit's decisions: a hash keyed with the journal's secret, so that the journal names nobody."""
         return _unit_id(self.engine, unit)
 
-    def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
-        """The arms of units, each with its context; new ones are assigned, in one commit per ``BATCH``."""
+    def assign(self, units: Sequence[tuple[str, Any]], count: bool | None = None) -> list[Assignment]:
+        """The arms of units, each with its context; new ones are assigned, in one commit per ``BATCH``.
+
+        ``count``: whether they count from now on, or once they are exposed (None: as the experiment was made)."""
         found: list[Assignment] = []
         for start in range(0, len(units), BATCH):
-            found += self._assign(units[start : start + BATCH])
+            found += self._assign(
+                units[start : start + BATCH], not self.definition.exposure if count is None else count
+            )
         return found
 
-    def _assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
+    def _assign(self, units: Sequence[tuple[str, Any]], count: bool) -> list[Assignment]:
         made = self.definition
         read = [(_unit(unit), *read_context(context)) for unit, context in units]
-        if made.stopped:
-            return [Assignment(made.stopped, unit, "stopped") for unit, _, _ in read]
         ids = {unit: self.unit_id(unit) for unit, _, _ in read}
-        self._remember(list(ids.values()))
+        if not made.stopped:
+            self._remember(list(ids.values()))
         answers: dict[str, Assignment] = {}
         new: dict[str, tuple[bytes, Any]] = {}
         for unit, context, tokens in read:
-            id = ids[unit]
-            reason: Reason | None = None
-            if id in made.forced:
-                answers[unit] = Assignment(made.forced[id], unit, "forced")
-            elif id in self._known:
-                answers[unit] = Assignment(self._known[id][0], unit, "assigned", self._known[id][1])
-            elif self.engine.uniform(HOLDOUT, id) < made.holdout:
-                reason = "holdout"
-            elif made.eligible and not made.admits(_names(context)):
-                reason = "not eligible"
-            elif self.engine.uniform(f"{self.name}\x1framp", id) >= made.ramp:
-                reason = "outside the ramp"
+            settled = self._settled(made, unit, ids[unit], context)
+            if settled is not None:
+                answers[unit] = settled
             else:
                 new.setdefault(unit, (context, tokens))
-            if reason is not None:
-                answers[unit] = Assignment(made.control, unit, reason)
+        if count:
+            self._count([ids[unit] for unit, answer in answers.items() if answer.counted])
         if new:
-            self._assign_new(made, ids, new, answers)
+            self._assign_new(made, ids, new, answers, count)
         return [answers[unit] for unit, _, _ in read]
+
+    def _settled(self, made: Definition, unit: str, id: str, context: bytes) -> Assignment | None:
+        """The arm of a unit that is not to be drawn, or was before; None for a new one."""
+        if made.stopped:
+            return Assignment(made.stopped, unit, "stopped")
+        if id in made.forced:
+            return Assignment(made.forced[id], unit, "forced")
+        if (known := self._known.get(id)) is not None:
+            return Assignment(known[0], unit, "assigned", known[1])
+        reason: Reason
+        if self.engine.uniform(HOLDOUT, id) < made.holdout:
+            reason = "holdout"
+        elif made.eligible and not made.admits(_names(context)):
+            reason = "not eligible"
+        elif self.engine.uniform(f"{self.name}\x1framp", id) >= made.ramp:
+            reason = "outside the ramp"
+        else:
+            return None
+        return Assignment(made.control, unit, reason)
+
+    def prepare(self, unit: str, context: bytes, tokens: Any) -> Assignment | Write:
+        """The arm of a unit that has one, or the write that assigns one; the unit counts once it is exposed."""
+        made, id = self.definition, self.unit_id(_unit(unit))
+        if not made.stopped:
+            self._remember([id])
+        settled = self._settled(made, unit, id, context)
+        return settled or self._prepare(context, tokens, id, _arms(made), self._shares(made))
+
+    def prepared(self, unit: str, written: Written) -> Assignment:
+        """The assignment that ``prepare`` made, once it is journaled."""
+        decision = decided(written.row)
+        arm, p = played(decision), decision.p[decision.arm]
+        self._keep(written.row.id, arm, p, False)
+        return Assignment(arm, unit, "assigned", p)
+
+    def _prepare(self, context: bytes, tokens: Any, id: str, arms: Sequence[bytes], shares: tuple[float, ...]) -> Write:
+        """The assignment of a unit that counts once it is exposed."""
+        shares = shares or self._asked(context, arms, id, tokens)
+        return self.engine.prepare(self._uncounted, context, arms, id=id, tokens=tokens, split=shares)
+
+    def _shares(self, made: Definition) -> tuple[float, ...]:
+        """The shares of new units; none where a bandit has each unit's."""
+        return () if made.mode == "bandit" else self._split(made)
 
     def _assign_new(
         self, made: Definition, ids: Mapping[str, str], new: Mapping[str, tuple[bytes, Any]],
-        answers: dict[str, Assignment],
+        answers: dict[str, Assignment], count: bool,
     ) -> None:  # fmt: skip
         """Journal new units in one commit; another process may be quicker with some of them."""
-        split = () if made.mode == "bandit" else self._split(made)
-        arms = [msgspec.json.encode(arm) for arm in made.arms]
+        split, arms = self._shares(made), _arms(made)
         left = dict(new)
         for _ in range(TRIES):
             groups: dict[str, list[Write]] = {}  # by the database of their units
             firsts: dict[str, tuple[str, int]] = {}
             for unit, (context, tokens) in left.items():
-                if made.exposure:
-                    shares = split or self._asked(context, arms, ids[unit], tokens)
-                    app = f"{self.name}/{ASSIGNED}"
-                    writes = [self.engine.prepare(app, context, arms, id=ids[unit], tokens=tokens, split=shares)]
+                if not count:
+                    writes = [self._prepare(context, tokens, ids[unit], arms, split)]
                 else:
                     write = self.engine.prepare(self.name, context, arms, id=ids[unit], tokens=tokens, split=split)
                     writes = [write, *self._of_metrics(made, write)]
@@ -212,9 +246,9 @@ class HostedExperiment:
             for unit, (home, place) in firsts.items():
                 if home in written:
                     decision = decided(written[home][place].row)
-                    self._keep(ids[unit], played(decision), decision.p[decision.arm])
-                if ids[unit] in self._known:
-                    answers[unit] = Assignment(self._known[ids[unit]][0], unit, "assigned", self._known[ids[unit]][1])
+                    self._keep(ids[unit], played(decision), decision.p[decision.arm], count)
+                if (known := self._known.get(ids[unit])) is not None:
+                    answers[unit] = Assignment(known[0], unit, "assigned", known[1])
                     del left[unit]
             if not left:
                 return
@@ -234,20 +268,22 @@ class HostedExperiment:
 
     def _remember(self, ids: Sequence[str]) -> None:
         """Look for units that the journal has, and that are not in memory."""
-        made = self.definition
-        app = f"{self.name}/{ASSIGNED}" if made.exposure else self.name
-        for id, decision in self._assigned(app, [id for id in dict.fromkeys(ids) if id not in self._known]).items():
-            self._keep(id, played(decision), decision.p[decision.arm])
+        new = [id for id in dict.fromkeys(ids) if id not in self._known]
+        for id, (decision, counts) in self._assigned(new).items():
+            self._keep(id, played(decision), decision.p[decision.arm], counts)
 
-    def _assigned(self, app: str, ids: Sequence[str]) -> dict[str, Decision]:
-        """The decisions of an application with these ids, from the journals that may have them."""
-        found: dict[str, Decision] = {}
+    def _assigned(self, ids: Sequence[str]) -> dict[str, tuple[Decision, bool]]:
+        """The decisions that have these ids, from the journals that may have them, and whether the units count."""
+        found: dict[str, tuple[Decision, bool]] = {}
         for keeper, some in self._keepers(ids).items():
             with keeper.reading as journal:
-                seqs = {status.id: status.seq for status in journal.statuses([(app, id) for id in some])}
-                rows = journal.rows(list(seqs.values()))
+                asked = [(app, id) for app in (self._uncounted, self.name) for id in some]
+                seqs: dict[str, tuple[int, bool]] = {}
+                for status in sorted(journal.statuses(asked), key=lambda status: status.app == self.name):
+                    seqs[status.id] = status.seq, status.app == self.name  # the one that counts, if there are two
+                rows = journal.rows([seq for seq, _ in seqs.values()])
                 journal.connection.settle()
-            found.update({id: decided(rows[seq]) for id, seq in seqs.items()})
+            found.update({id: (decided(rows[seq]), counts) for id, (seq, counts) in seqs.items()})
         return found
 
     def _keepers(self, ids: Sequence[str]) -> dict[Engine, list[str]]:
@@ -258,33 +294,54 @@ class HostedExperiment:
                 found.setdefault(keeper, []).append(id)
         return found
 
-    def _keep(self, id: str, arm: str, p: float) -> None:
+    def _keep(self, id: str, arm: str, p: float, counts: bool) -> None:
         with self._lock:
-            self._known[id] = arm, p
+            self._known[id] = arm, p, counts
             while len(self._known) > REMEMBERED:
                 del self._known[next(iter(self._known))]
 
     def expose(self, units: Sequence[str]) -> list[bool]:
         """Say that units saw their arms: from here on they count; whether each is in the experiment."""
-        made = self.definition
-        if not made.exposure:
+        if not self.definition.exposure:
             raise ValueError(
                 f"experiment {self.name!r} counts units when they are assigned: make it with exposure=True"
             )
+        return self.count(units)
+
+    def count(self, units: Sequence[str]) -> list[bool]:
+        """Let units that were assigned count from here on; whether each is in the experiment."""
         ids = [self.unit_id(_unit(unit)) for unit in units]
-        assigned = self._assigned(f"{self.name}/{ASSIGNED}", list(dict.fromkeys(ids)))
+        there = self._count(ids)
+        return [id in there for id in ids]
+
+    def _count(self, ids: Sequence[str]) -> set[str]:
+        """Let units that were assigned count from here on; the ids of those that are in the experiment."""
+        counted = {id for id in ids if (known := self._known.get(id)) is not None and known[2]}
+        left = [id for id in dict.fromkeys(ids) if id not in counted]
+        for _ in range(TRIES):
+            assigned = self._assigned(left)
+            try:
+                self._expose(assigned)
+            except Conflict:  # a unit came to another process, which counts it already
+                continue
+            return counted | set(assigned)
+        raise Unavailable("other processes assign the same units: try again")
+
+    def _expose(self, assigned: Mapping[str, tuple[Decision, bool]]) -> None:
+        made = self.definition
         groups: dict[str, list[Write]] = {}
-        for id, decision in assigned.items():
-            if not made.stopped:
+        for id, (decision, counts) in assigned.items():
+            if not counts and not made.stopped:
                 arms = [bytes(arm) for arm in decision.arms]
                 write = self.engine.prepare(self.name, bytes(decision.context), arms, id=id, split=decision.p)
                 event: Any = write.event
                 event.arm, write.seen = decision.arm, None  # as it was assigned
-                event.drawn_by = f"{self.name}/{ASSIGNED}"
+                event.drawn_by = self._uncounted
                 groups.setdefault(write.home, []).extend([write, *self._of_metrics(made, write)])
         for group in groups.values():
             self.engine.writer.write(group)
-        return [id in assigned for id in ids]
+        for id, (decision, counts) in assigned.items():
+            self._keep(id, played(decision), decision.p[decision.arm], counts or not made.stopped)
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         """Take in outcomes, ``BATCH`` in a commit: unit, value, metric (None: the goal), and an id that counts once."""
@@ -299,11 +356,7 @@ class HostedExperiment:
         read = []
         for unit, value, metric, key in outcomes:
             name = goal if metric is None else metric
-            if name not in apps:
-                raise ValueError(f"metric must be one of {list(apps)}, got {short(metric)}")
-            kind = next(each.kind for each in made.measured if each.name == name)
-            if kind == "rate" and not (isinstance(value, (int, float)) and 0.0 <= value <= 1.0):
-                raise ValueError(f"value of {name!r}, a rate, must lie in [0, 1], got {short(value)}")
+            self.check_outcome(name, value)
             request = "" if key is None else f"outcome {check_id('the id of an outcome', str(key))}"
             read.append((_unit(unit), name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
         groups: dict[tuple[Engine, ...], list[Write]] = {}  # by the journals that may have the unit
@@ -328,12 +381,20 @@ class HostedExperiment:
         missing: Any = "not in the experiment"
         return [OutcomeReceipt(unit, name, statuses.get(id(write), missing)) for unit, name, write in read]
 
+    def check_outcome(self, metric: str, value: float) -> None:
+        """ValueError unless the experiment has this metric, and it takes this value."""
+        found = [each for each in self.definition.measured if each.name == metric]
+        if not found:
+            raise ValueError(f"metric must be one of {self.definition.metric_names}, got {short(metric)}")
+        if found[0].kind == "rate" and not (isinstance(value, (int, float)) and 0.0 <= value <= 1.0):
+            raise ValueError(f"value of {metric!r}, a rate, must lie in [0, 1], got {short(value)}")
+
     def erase(self, unit: str, retentions: Sequence[Retention] = ()) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
         id, made = self.unit_id(_unit(unit)), self.definition
         if id in made.forced:
             self.force(unit, None)
-        apps = [*made.applications(self.name).values(), *([f"{self.name}/{ASSIGNED}"] if made.exposure else [])]
+        apps = [*made.applications(self.name).values(), self._uncounted]
         retentions = retentions or [Retention(engine) for engine in self.engine.each]
         with self._lock:
             self._known.pop(id, None)
@@ -457,6 +518,10 @@ def _unit(unit: Any) -> str:
     if not isinstance(unit, str) or not unit:
         raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
     return unit
+
+
+def _arms(made: Definition) -> list[bytes]:
+    return [msgspec.json.encode(arm) for arm in made.arms]
 
 
 def _unit_id(engine: ServedEngine, unit: str) -> str:

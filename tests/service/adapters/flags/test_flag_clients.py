@@ -20,6 +20,8 @@ from openfeature.exception import ErrorCode
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.experiments.definition import Definition
+from armwise.service.experiments.hosted import create
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 
@@ -92,6 +94,12 @@ def test_python_sdk_gets_every_type_and_error(service: Running) -> None:
     assert client.get_string_value("words", "none", one) in ("short", "long")
     assert client.get_float_value("price", 0.0, one) in (1.5, 2.5)
     assert client.get_object_value("layout", {}, one) in ({"columns": 3}, {"columns": 1})
+    test = create(service.service.engine, "colour", Definition.read({"control": False, "blue": True}, "buy"))
+    assigned = client.get_boolean_details("colour", False, one)
+    assert assigned.reason == "SPLIT" and assigned.variant == test.assign([("one", {})], False)[0]
+    test.stop("blue")
+    stopped = client.get_boolean_details("colour", False, one)
+    assert (stopped.value, stopped.reason) == (True, "STATIC")
     for found, code in (
         (client.get_boolean_details("nothing", True, one), ErrorCode.FLAG_NOT_FOUND),
         (client.get_boolean_details("banner", True, EvaluationContext()), ErrorCode.TARGETING_KEY_MISSING),

@@ -2,7 +2,8 @@
 
 An evaluation is a deferred decision. SDKs evaluate often, cache, and load every flag that a page might use: a decision
 counts once it was shown, which an exposure or its first outcome says (``track``). A unit's decision of a window has an
-id that follows from both, so that evaluating again, here or in another process, finds the same one.
+id that follows from both, so that evaluating again, here or in another process, finds the same one. An experiment's
+unit is assigned once, and is in its numbers once it was shown.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from armwise.service.adapters.flags.flag import Flag, flag_of
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Conflict
+from armwise.service.experiments.assignment import Assignment
+from armwise.service.experiments.hosted import HostedExperiment
+from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply
 from armwise.service.web.offload import in_thread
@@ -78,6 +82,13 @@ class Failed(msgspec.Struct):
     key: str = ""  # the flag's, where one was meant
 
 
+class Assigned(NamedTuple):
+    """A unit's arm of an experiment, and the id of its decision."""
+
+    assignment: Assignment
+    id: str
+
+
 class Unit(NamedTuple):
     """Who asks: the targeting key, and the attributes as JSON."""
 
@@ -85,6 +96,7 @@ class Unit(NamedTuple):
     attributes: bytes
 
 
+_REASONS = {"assigned": "SPLIT", "forced": "TARGETING_MATCH", "stopped": "STATIC"}  # of all others, DEFAULT
 _decode = msgspec.json.Decoder(FlagEvaluation)
 _decode_context = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _kept: weakref.WeakKeyDictionary[ServedEngine, dict[tuple[str, str], Answer]] = weakref.WeakKeyDictionary()
@@ -141,7 +153,7 @@ def find_flag(call: Call, key: str, role: str) -> Flag:
         raise Failure(404, FLAG_NOT_FOUND, f"no flag is called {key!r:.100}", key=key)
     flag = flag_of(call.engine.model(key))
     if flag is None:
-        problem = f"{key!r:.100} is no flag: give the application variants, or fixed arms"
+        problem = f"{key!r:.100} is no flag: give the application variants or fixed arms, or make it an experiment"
         raise Failure(404, FLAG_NOT_FOUND, problem, key=key)
     return flag
 
@@ -192,45 +204,71 @@ async def evaluate_all(call: Call) -> Response:
     return Response(200, body, headers=headers)
 
 
-def evaluated(key: str, flag: Flag, it: Answer) -> Evaluated:
-    """The protocol's answer; the decision, its probability and the model's version are metadata."""
-    metadata = {"decision": it.id, "probability": it.probability, "version": it.version}
-    return Evaluated(key, flag.values[it.arm], it.arm, "SPLIT", metadata)
+def evaluated(key: str, flag: Flag, it: Answer | Assigned) -> Evaluated:
+    """The protocol's answer; the decision, its probability and the model's version are metadata.
+
+    An experiment has the reason of the assignment instead of a version, and a decision where the unit takes part.
+    """
+    if isinstance(it, Answer):
+        metadata = {"decision": it.id, "probability": it.probability, "version": it.version}
+        return Evaluated(key, flag.values[it.arm], it.arm, "SPLIT", metadata)
+    arm, decision = it.assignment, {"decision": it.id} if it.assignment.counted else {}
+    metadata = decision | {"probability": arm.probability, "assignment": arm.reason}
+    return Evaluated(key, flag.values[arm], str(arm), _REASONS.get(arm.reason, "DEFAULT"), metadata)
 
 
 async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: bool) -> list[Any]:
     """A unit's decision of each flag, or why there is none; new ones are made durable in one commit."""
     engine, now = call.engine, call.engine.now()
     kept = _kept.setdefault(engine, {})
-    found: dict[str, Answer | Failure] = {}
+    found: dict[str, Answer | Assigned | Failure] = {}
     tokens = part(unit.attributes, "c")
+    experiments: dict[str, HostedExperiment] = {
+        key: call.service.experiment(key) for key, flag in flags if flag.is_experiment
+    }
 
-    def drawn() -> list[tuple[str, Flag, Any]]:
+    def settled(key: str, flag: Flag) -> Answer | Assigned | Write:
+        """What the unit has, or the write that gives it something."""
+        if key in experiments:
+            made = experiments[key].prepare(unit.key, unit.attributes, tokens)
+            return made if isinstance(made, Write) else Assigned(made, experiments[key].unit_id(unit.key))
+        id = flag.decision(unit.key, now)
+        known = kept.get((key, id))
+        if known is not None and known.arm in flag.values:
+            return known
+        return engine.prepare(
+            key, unit.attributes, flag.arms, id=id, deferred=True, by=call.key.name, tokens=tokens, now=now
+        )
+
+    def drawn() -> list[tuple[str, Flag, Write]]:
         writes = []
         for key, flag in flags:
-            id = flag.decision(unit.key, now)
-            known = kept.get((key, id))
-            if known is not None and known.arm in flag.values:
-                found[key] = known
-                continue
             try:
-                write = engine.prepare(
-                    key, unit.attributes, flag.arms, id=id, deferred=True, by=call.key.name, tokens=tokens, now=now
-                )
-                writes.append((key, flag, write))
+                it = settled(key, flag)
             except Exception as error:
                 found[key] = _failure(error, key)
+                continue
+            if isinstance(it, Write):
+                writes.append((key, flag, it))
+            else:
+                found[key] = it
         return writes
 
-    apart = apart or (len(flags) == 1 and admission.heavy(call, [tokens], flags[0][1].arms.tail))
-    writes = await admission.aside(apart, drawn)
+    if experiments:  # they ask the journal
+        writes = await in_thread(drawn)
+    else:
+        apart = apart or (len(flags) == 1 and admission.heavy(call, [tokens], flags[0][1].arms.tail))
+        writes = await admission.aside(apart, drawn)
     try:
         committed = await call.submit([write for _, _, write in writes]) if writes else []
         for (key, _, write), written in zip(writes, committed):
-            found[key] = answer(written, write)
+            if key in experiments:
+                found[key] = Assigned(experiments[key].prepared(unit.key, written), write.id)
+            else:
+                found[key] = answer(written, write)
     except Conflict:  # some were decided before, in another context: a unit keeps what it got
         for key, flag, write in writes:
-            found[key] = await _again(call, key, flag, write)
+            found[key] = await _again(call, key, flag, write, experiments.get(key), unit)
     for key, flag in flags:
         one = found[key]
         if isinstance(one, Answer):
@@ -240,9 +278,14 @@ async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: 
     return list(found.items())
 
 
-async def _again(call: Call, key: str, flag: Flag, write: Any) -> Answer | Failure:
+async def _again(
+    call: Call, key: str, flag: Flag, write: Write, experiment: HostedExperiment | None, unit: Unit
+) -> Answer | Assigned | Failure:
     """The decision that has this id, made now if there is none."""
     try:
+        if experiment is not None:
+            units = [(unit.key, msgspec.json.decode(unit.attributes))]
+            return Assigned((await in_thread(experiment.assign, units, False))[0], write.id)
         return answer((await call.submit([write]))[0], write)
     except Conflict:
         it, _, _ = await in_thread(call.engine.find, key, write.id, True)

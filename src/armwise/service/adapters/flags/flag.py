@@ -1,4 +1,4 @@
-"""A flag: an application whose arms have values."""
+"""A flag: an application whose arms have values, or an experiment."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.service.experiments.definition import KEY
 from armwise.service.model.model import Model
 
 
 class Flag(NamedTuple):
-    """What an application answers as a flag: its arms, the value of each, and how long a unit keeps its arm."""
+    """What an application answers as a flag: its arms, the value of each, and how long a unit keeps its arm.
+
+    An experiment's units keep their arms for as long as it lasts.
+    """
 
     arms: ArmColumns
     values: dict[str, Any]
     window: int  # milliseconds
+    is_experiment: bool = False
 
     def decision(self, unit: str, now: int, back: int = 0) -> str:
         """The id of a unit's decision in this window, or ``back`` windows before.
@@ -31,7 +36,7 @@ class Flag(NamedTuple):
 
 
 def flag_of(model: Model) -> Flag | None:
-    """The flag that an application is: by its variants, or by its fixed arms; None where arms come with requests.
+    """The flag that an application is: by its variants, its fixed arms or its experiment; None if it has none of these.
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
@@ -40,10 +45,13 @@ def flag_of(model: Model) -> Flag | None:
     >>> flag_of(build_model(Creation())) is None
     True
     """
-    values = model.settings.extra.get("variants") or {arm: arm for arm in model.arms}
+    extra = model.settings.extra
+    experiment = extra.get(KEY, {})
+    values = extra.get("variants") or experiment.get("values")
+    values = values or {arm: arm for arm in experiment.get("arms") or model.arms}
     if not values:
         return None
-    return Flag(_columns(tuple(values)), values, max(1, int(model.settings.window * 1000)))
+    return Flag(_columns(tuple(values)), values, max(1, int(model.settings.window * 1000)), bool(experiment))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import hashlib
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -11,6 +12,7 @@ from armwise.service.adapters.flags.evaluate import FAILED, RawContext, find_fla
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
 from armwise.service.adapters.flags.flag import Flag, flag_of
 from armwise.service.errors import Unknown
+from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.journal.events import Activation, Reward
 from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply
@@ -27,6 +29,7 @@ Details = Annotated[
         properties={
             "flag": _NAME,
             "decision": _NAME,
+            "metric": _NAME,
             "value": _NUMBER,
             "final": {"type": "boolean"},
             "cost": {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]},
@@ -40,7 +43,8 @@ class Tracking(msgspec.Struct, forbid_unknown_fields=True):
     """An event of a unit: ``exposure``, or an outcome by any other name.
 
     ``details`` may have ``flag`` (its key), ``decision`` (its id, as the evaluation's metadata has it), ``value`` (1
-    unless said), ``final`` and ``cost``; other members are not kept.
+    unless said), ``metric`` (of an experiment; the event's name unless said), and for applications ``final`` and
+    ``cost``; other members are not kept.
     """
 
     name: str
@@ -57,9 +61,19 @@ class Counted(msgspec.Struct):
 
 
 class Tracked(msgspec.Struct):
-    """What became of an event."""
+    """What became of an event: the decisions that it counted for, none where the unit is in no experiment."""
 
     counted: list[Counted]
+
+
+class Event(NamedTuple):
+    """An event as it was read; ``value`` is None for an exposure."""
+
+    unit: str
+    metric: str
+    decision: str | None
+    value: float | None
+    request: str
 
 
 _decode = msgspec.json.Decoder(Tracking)
@@ -69,7 +83,8 @@ async def track(call: Call) -> Response:
     """``POST track``: a unit was shown a flag's variant, or something came of it.
 
     An exposure lets the unit's decision count. An outcome with a flag does too, and is its reward. Without a flag it is
-    the reward of every flag whose variant the unit was shown in this window or the one before.
+    the reward of every flag whose variant the unit was shown in this window or the one before. An experiment takes it
+    for the metric of the event's name.
     """
     try:
         sent = _decode.decode(call.body)
@@ -78,7 +93,8 @@ async def track(call: Call) -> Response:
         raise Failure(400, code, f"the body: {why(error, call.body)}") from None
     unit = read_unit(bytes(sent.context))
     key, named, exposure = sent.details.get("flag"), sent.details.get("decision"), sent.name == EXPOSURE
-    for name, value in (("flag", key), ("decision", named)):
+    metric = sent.details.get("metric")
+    for name, value in (("flag", key), ("decision", named), ("metric", metric)):
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"details.{name} must be a text, got {value!r:.60}")
     if key is None and (named is not None or exposure):
@@ -86,20 +102,56 @@ async def track(call: Call) -> Response:
                            "details.flag must say which flag the decision is of")  # fmt: skip
     flags = [(key, find_flag(call, key, "reward"))] if key is not None else _all(call)
     value, final = finite(sent.details.get("value", 1.0), "details.value"), is_final(sent.details, "details.final")
-    found = await in_thread(_decisions, call, flags, unit.key, named, key is None)
-    if not found and key is not None:
+    event = Event(unit.key, metric or sent.name, named, None if exposure else value, call.request_id)
+    counted, found = await in_thread(_find, call, flags, event, key is None)
+    if not found and key is not None and not flags[0][1].is_experiment:
         raise Failure(404, FLAG_NOT_FOUND, "the unit has no decision of this flag in this window or the last", key=key)
-    request = call.request_id
     writes: list[Write] = []
     for name, id in found:
-        again = f"ofrep\x1ftrack\x1f{id}\x1f{request}" if request else ""
+        again = f"ofrep\x1ftrack\x1f{id}\x1f{event.request}" if event.request else ""
         writes.append(call.engine.prepare_activation(name, id))
         if not exposure:
             cost = sent.details.get("cost")
             writes.append(call.engine.prepare_reward(name, id, value, again, cost, final))
     written = await call.submit(writes) if writes else []
     late = {(each.row.app, each.row.id): _is_late(each.row.event) for each in written}
-    return reply(Tracked([Counted(name, id, late[name, id]) for name, id in found]))
+    return reply(Tracked(counted + [Counted(name, id, late[name, id]) for name, id in found]))
+
+
+def _find(
+    call: Call, flags: list[tuple[str, Flag]], event: Event, shown: bool
+) -> tuple[list[Counted], list[tuple[str, str]]]:
+    """What an event counted for in experiments, and the decisions of applications that it is to count for."""
+    experiments = [call.service.experiment(key) for key, flag in flags if flag.is_experiment]
+    applications = [(key, flag) for key, flag in flags if not flag.is_experiment]
+    counted = _in_experiments(experiments, event, shown) if experiments else []
+    return counted, _decisions(call, applications, event.unit, event.decision, shown)
+
+
+def _in_experiments(experiments: list[HostedExperiment], event: Event, shown: bool) -> list[Counted]:
+    """Let a unit count in experiments, and take in its outcome; ``shown``: only in those where it counts already."""
+    found = []
+    if shown:
+        experiments = [each for each in experiments if event.metric in each.definition.metric_names]
+    for experiment in experiments:
+        if event.decision not in (None, experiment.unit_id(event.unit)):
+            problem = "the unit has another decision of this experiment"
+            raise Failure(404, FLAG_NOT_FOUND, problem, key=experiment.name)
+        if event.value is not None:
+            try:
+                experiment.check_outcome(event.metric, event.value)
+            except ValueError as error:
+                where = f"experiment {experiment.name!r}, whose metric is the event's name, or details.metric"
+                raise InvalidInput(f"{where}: {error}") from None
+    again = hashlib.blake2b(event.request.encode(), digest_size=16).hexdigest() if event.request else None
+    for experiment in experiments:
+        counts, late = shown or experiment.count([event.unit])[0], False
+        if counts and event.value is not None:
+            [receipt] = experiment.outcome([(event.unit, event.value, event.metric, again)])
+            counts, late = receipt.status != "not in the experiment", receipt.status == "late"
+        if counts:
+            found.append(Counted(experiment.name, experiment.unit_id(event.unit), late))
+    return found
 
 
 def _is_late(event: Any) -> bool:

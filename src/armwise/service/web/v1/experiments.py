@@ -21,7 +21,7 @@ from armwise.service.web.v1.schemas import ErasureAnswer, Name
 class ExperimentRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The definition of an experiment; see ``aw.Experiment``."""
 
-    arms: list[str]
+    arms: list[str] | dict[str, Any]
     metrics: Any = "outcome"
     split: dict[str, float] | list[float] | None = None
     risk: float = 0.05
