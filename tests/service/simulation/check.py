@@ -94,6 +94,27 @@ def _units(cluster: Cluster, history: History, decisions: Counter[tuple[str, str
 
 def _models(cluster: Cluster, journal: Journal, history: History) -> None:
     """Every process serves, bit for bit, what a replay of the journal gives."""
+    learners = {process.name: process.engine.learner for process in cluster.places}
+    while True:
+        models, last = _replayed(journal)
+        while any(learner.published < last for learner in learners.values()):
+            cluster.kernel.sleep(0.1)
+        if all(learner.published == last for learner in learners.values()):
+            break  # otherwise a window ended meanwhile
+    for name, learner in learners.items():
+        if learner.broken:
+            history.wrong(f"{name} withholds {learner.broken}")
+        for app, model in models.items():
+            served = learner.models.get(app)
+            if served is None or served.version != model.version:
+                history.wrong(f"{name}, event {last}: {app} is served as of {served and served.version}, "
+                              f"a replay is at {model.version}")  # fmt: skip
+            elif saving.dumps(served) != saving.dumps(model):
+                history.wrong(f"{name} serves a model of {app} that a replay does not give")
+
+
+def _replayed(journal: Journal) -> tuple[dict[str, Model], int]:
+    """The models that a replay of the journal gives, and its last event."""
     models: dict[str, Model] = {}
     journal.connection.begin_reading()  # retention may move the beginning meanwhile
     try:
@@ -101,17 +122,6 @@ def _models(cluster: Cluster, journal: Journal, history: History) -> None:
             models[app] = saving.loads(compaction_snapshot(journal.connection, app) or b"")
         for row in journal.events(journal.base().seq):
             fold(models, [row], journal)
-        last = journal.last()[0]
+        return models, journal.last()[0]
     finally:
         journal.connection.rollback()
-    for process in cluster.places:
-        learner = process.engine.learner
-        if learner.broken:
-            history.wrong(f"{process.name} withholds {learner.broken}")
-        for app, model in models.items():
-            served = learner.models.get(app)
-            if served is None or served.version != model.version:
-                history.wrong(f"{process.name}, event {last}: {app} is served as of {served and served.version}, "
-                              f"a replay is at {model.version}")  # fmt: skip
-            elif saving.dumps(served) != saving.dumps(model):
-                history.wrong(f"{process.name} serves a model of {app} that a replay does not give")
