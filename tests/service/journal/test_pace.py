@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -9,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from armwise.service.engine.learning.learner import PIECE as PIECE_OF_EVENTS
 from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
 from armwise.service.journal.pace import PIECE, SHARE, Pace
 from armwise.service.log.export import MAX_PAGE_ROWS, pieces
 from armwise.service.log.retain import Retention
+from armwise.service.model.model import Model
 
 
 def work(rest: Callable[[], None], seconds: float = 0.05) -> float:
@@ -60,6 +63,49 @@ def test_exports_erasures_and_training_keep_the_pace(engines: Callable[..., Any]
     during("training", lambda: add_version(engine, "shop", "bold", Creation(features={"dim": 16})))
     during("erasure", lambda: Retention(engine).erase("shop", "user", 1))
     assert all(n >= 300 for n in rested.values()), rested
+
+
+@pytest.mark.parametrize("agent", ["LinUCB", "SquareCB"])
+def test_training_rests_between_decisions_whose_windows_are_open(engines: Callable[..., Any], agent: str) -> None:
+    """There may be thousands: to learn them at the end, without a rest, kept decisions waiting for 30 milliseconds."""
+    engine = engines(features={"dim": 16})
+    for k in range(100):
+        engine.decide("shop", b'{"x": %d}' % k, [b'"a"', b'"b"'], id=f"e{k}")
+        if k < 50:
+            engine.reward("shop", f"e{k}", 0.5)
+    engine.wait_learnt()
+    steps: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("learn_past", "learn"):
+            real = getattr(Model, name)
+
+            def noted(self: Model, *args: Any, name: str = name, real: Any = real, **more: Any) -> None:
+                steps.append(name)
+                real(self, *args, **more)
+
+            patch.setattr(Model, name, noted)
+        patch.setattr(Pace, "rest", lambda self: steps.append("rest"))
+        add_version(engine, "shop", "bold", Creation(agent={"class": agent}, features={"dim": 16}))
+    assert sum(step != "rest" for step in steps) >= 100
+    works = [len(list(group)) for rests, group in itertools.groupby(steps, lambda step: step == "rest") if not rests]
+    assert max(works) <= 2, "several decisions without a rest between them"
+
+
+def test_learning_what_came_meanwhile_rests_although_somebody_waits(engines: Callable[..., Any]) -> None:
+    """After a version was trained for seconds, the next request about versions waits for all that came meanwhile."""
+    engine = engines(features={"dim": 16})
+    learner = engine.learner
+    engine.wait_learnt()
+    learner.stop()
+    for k in range(3 * PIECE_OF_EVENTS):
+        engine.decide("shop", b'{"x": %d}' % k, [b'"a"', b'"b"'])
+    rests: list[int] = []
+    learner._journal, learner._waiters = engine.open_journal(), 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pace, "rest", lambda self: rests.append(learner.position))
+        assert learner._fold()
+    learner._journal.connection.close()
+    assert len(rests) == 2, "after each piece but the last"
 
 
 @pytest.mark.parametrize("kind", ["json", "dsjson"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from armwise.service.system import SYSTEM, System
 
-PIECE = 0.001  # seconds of processor time that a piece may take: a request waits no longer for the GIL
+PIECE = 0.0005  # seconds of processor time that a piece may take: about as long a request waits for the GIL
 SHARE = 0.25  # of a thread's time, while requests come
 
 

@@ -272,7 +272,9 @@ def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> 
         except (ValueError, ArithmeticError):  # the same on every replay
             continue
     unknown = upto
-    for seq, (decision, status) in list(waiting.items()):
+    for seq in list(waiting):  # each is freed at its turn: thousands at once take as long as they all
+        journal.pace.rest()
+        decision, status = waiting[seq]
         rest = not model.waits(decision) and not model.corrects(decision) and status.active
         over = status.deadline < now  # and nobody has journaled it yet
         if rest and not over:
@@ -280,6 +282,7 @@ def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> 
         with contextlib.suppress(ValueError, ArithmeticError):
             learn(seq, status.expire().lesson if rest and over else None)
     for seq, (decision, lesson, cost) in early.items():
+        journal.pace.rest()
         if seq < unknown:
             model.learn(decision, lesson, cost=cost)
 
