@@ -35,6 +35,10 @@ def test_applications_and_versions_of_a_running_service(run: Callable[..., Any],
     first = said(capsys, "rollback", "news", "--url", url)["versions"][0]["name"]
     assert first.startswith("v")
     assert said(capsys, "drop", "news", "bold", "--url", url) == {}
+    said(capsys, "challenge", "news", "counts", "--agent", '{"class": "UCB1", "n_arms": 2}', "--url", url)
+    assert main(["app", "versions", "news", "--url", url]) == 0
+    leader, counts, _ = capsys.readouterr().out.splitlines()
+    assert "lessons, each when its window closes, UCB1(" in counts and "closes" not in leader
     assert main(["app", "remove", "news", "--url", url]) == 0
     assert capsys.readouterr().out == "news is removed\n"
     assert [one["name"] for one in said(capsys, "list", "--url", url)["agents"]] == ["default"]

@@ -90,6 +90,30 @@ def test_a_few_decisions_are_never_trusted(engines: Callable[..., Engine]) -> No
     watch.close()
 
 
+def test_the_newest_decisions_show_what_they_earned(engines: Callable[..., Engine], clock: Any) -> None:
+    """Silent ones were "open" for ever, and a second click, which counts for nothing, was added to the first."""
+    engine = engines(window=60.0, default=-0.5)
+    watch = Watch(engine, "shop")
+    for id in ("silent", "twice", "late", "young"):
+        clock.now += 61.0 if id == "young" else 1.0
+        engine.decide("shop", b"{}", [b'"a"', b'"b"'], id=id)
+        if id == "twice":
+            engine.reward("shop", id, 1.0)
+            engine.reward("shop", id, 1.0)
+    engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="hidden", deferred=True)
+
+    def listed() -> dict[str, float | None]:
+        engine.wait_learnt()
+        watch._answer = {}  # as if a second had passed
+        return {each["id"]: each["reward"] for each in watch.look()["decisions"]}
+
+    assert listed() == {"silent": -0.5, "twice": 1.0, "late": -0.5, "young": None, "hidden": None}
+    engine.reward("shop", "late", 2.0)
+    clock.now += 61.0
+    assert listed() == {"silent": -0.5, "twice": 1.0, "late": 2.0, "young": -0.5, "hidden": None}
+    watch.close()
+
+
 def test_a_nested_agent_is_shown_whole() -> None:
     inner = aw.LinUCB(dim=128, alpha=0.5, lam=2.0, discount=0.999)
     agent = aw.Explore(aw.Explore(inner, epsilon=0.2), epsilon=0.1)

@@ -144,7 +144,8 @@ def _as_text(args: argparse.Namespace, answer: Any) -> str:
 
 def _version(one: dict[str, Any]) -> str:
     part = f"{one['share']:.0%} of the decisions" if one["share"] else "asked only"
-    text = f"{one['name']}{' (leads)' if one['leads'] else ''}: {part}, {one['lessons']} lessons, {one['agent']}"
+    lessons = f"{one['lessons']} lessons" + (", each when its window closes" if one["learns"] == "close" else "")
+    text = f"{one['name']}{' (leads)' if one['leads'] else ''}: {part}, {lessons}, {one['agent']}"
     uplift = one.get("uplift")
     if not uplift:
         return text

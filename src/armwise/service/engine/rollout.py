@@ -46,7 +46,7 @@ def versions(engine: ServedEngine, app: str) -> list[dict[str, Any]]:
 
 def _shown(model: Any) -> dict[str, Any]:
     return {"name": model.name, "agent": repr(model.agent), "since": model.since, "lessons": model.lessons,
-            "refused": model.refused}  # fmt: skip
+            "refused": model.refused, "learns": model.learns}  # fmt: skip
 
 
 def add_version(engine: ServedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:

@@ -85,7 +85,7 @@ class Judgement:
     """What the remembered decisions show at one time."""
 
     def __init__(self, earnings: Earnings, now: int, ends: list[float], horizon: float | None) -> None:
-        table = earnings.table()
+        self.now, table = now, earnings.table()
         shown = np.flatnonzero(table["active"])
         self._arms, self._all = earnings.arms, table[shown]
         self._age, self._window = (now - self._all["time"]) / 1000.0, self._all["window"] / 1000.0
@@ -333,6 +333,14 @@ class Earnings:
         row = self._table[at]
         status = CLOSED if row["final"] else OPEN
         return Record(0.0, row["window"] / 1000.0, float(row["default"]), rule, status, bool(row["promised"]), rewards)
+
+    def so_far(self, journal: int, seq: int, now: int) -> float | None:
+        """Return what a decision has earned; None while its window runs and nothing came, or if it was never shown."""
+        at = self._at[journal, seq]
+        row = self._table[at]
+        if at in self._rewards:
+            return self.record(at).worth()
+        return float(row["default"]) if row["active"] and now > row["time"] + row["window"] else None
 
     def take(self, journal: int, row: Row) -> None:
         """Take an event in."""

@@ -20,7 +20,7 @@ from armwise.service.engine.application import rivals
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.rollout import versions
 from armwise.service.errors import Unavailable, Unknown
-from armwise.service.journal.events import EARLIEST, Creation, Decision, Reward, Row
+from armwise.service.journal.events import EARLIEST, Creation, Decision, Row
 from armwise.service.log.earnings import MAX_DECISIONS, Earnings, Interval, Judgement
 from armwise.service.model.drawing.encoded import offered
 from armwise.service.model.versions import by_role
@@ -122,20 +122,18 @@ class Watch:
         return self._earnings.judge(min(now, self._read_until) if behind else now, self._range)
 
     def _take(self, source: Source, row: Row) -> None:
+        shown: dict[str, Any] = {}
         if isinstance(decision := row.event, Decision):
             if decision.among and len(self._engine.started) > 1:  # event numbers are per journal: qualify them
                 known = source.engine.learner.served.get(self._app)
                 roles = {} if known is None else {name: role for role, name in by_role(known, True).items()}
                 decision.among = {roles.get(name, name): share for name, share in decision.among.items()}
-            shown: dict[str, Any] = {"seq": row.seq, "id": row.id.replace("\x1f", " "), "time": row.time,
+            shown = {"seq": row.seq, "id": row.id.replace("\x1f", " "), "time": row.time,
                      "arm": read_arm(bytes(decision.arms[decision.arm])).id, "p": decision.p[decision.arm],
-                     "reward": None, "deferred": decision.deferred}  # fmt: skip
-            self._recent.append((source, shown))
-        elif isinstance(reward := row.event, Reward):
-            for of, shown in self._recent:
-                if of is source and shown["seq"] == reward.decision:
-                    shown["reward"] = (shown["reward"] or 0.0) + reward.value
+                     "deferred": decision.deferred}  # fmt: skip
         self._earnings.take(id(source), row)
+        if shown:
+            self._recent.append((source, shown))
 
     def _give(self, judgement: Judgement) -> None:
         """Queue newly judged decisions for the compared policies; start again if the horizon has grown."""
@@ -193,7 +191,10 @@ class Watch:
             },
             "drift": self._drift(),
             "versions": self._versions(judgement),
-            "decisions": [each for _, each in self._recent][::-1],
+            "decisions": [
+                each | {"reward": self._earnings.so_far(id(source), each["seq"], judgement.now)}
+                for source, each in reversed(self._recent)
+            ],
             "cohort": {
                 "horizon": None if cohort.horizon == WHOLE else cohort.horizon, "said": str(cohort),
                 "within": "the whole window" if cohort.horizon == WHOLE else duration(cohort.horizon),

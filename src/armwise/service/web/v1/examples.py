@@ -24,7 +24,7 @@ _EVALUATION = {
 }  # fmt: skip
 _VERSION = {
     "name": "bold", "agent": "LinUCB(dim=128, alpha=2.0)", "since": 17, "lessons": 12, "refused": 0, "share": 0.1,
-    "leads": False, "unanswered": 0,
+    "leads": False, "learns": "provisional", "unanswered": 0,
     "uplift": {"value": 0.012, "low": -0.004, "high": 0.028, "n": 400, "level": 0.95, "horizon": 3600.0},
 }  # fmt: skip
 

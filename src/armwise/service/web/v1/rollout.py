@@ -32,7 +32,8 @@ class UpliftInterval(msgspec.Struct):
 
 
 class VersionShown(msgspec.Struct, omit_defaults=True):
-    """A version, the leading one first; ``unanswered``: judged decisions without a distribution of this version.
+    """A version, the leading one first; ``unanswered``: judged decisions without a distribution of this version;
+    ``learns``: when, as the setting ``learn``.
 
     >>> VersionShown("v1", "LinUCB()", 1, 30, 0, 1.0, True).uplift is None
     True
@@ -45,6 +46,7 @@ class VersionShown(msgspec.Struct, omit_defaults=True):
     refused: int
     share: float
     leads: bool
+    learns: str = ""
     unanswered: int = 0
     uplift: UpliftInterval | None = None
     broken: int = 0
