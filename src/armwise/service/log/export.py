@@ -229,15 +229,15 @@ def pieces(journal: Journal, app: str, kind: str = "json", after: int = 0, limit
 
 
 def pieces_of(
-    journals: Sequence[tuple[Journal, int]], app: str, kind: str = "json", limit: int = 1 << 60
+    journals: Sequence[tuple[Journal, int]], app: str, kind: str = "json", limit: int = 1 << 60, now: int | None = None
 ) -> Iterator[bytes]:
-    """The same of several journals, one after the other, each after an event of its own.
+    """The same of several journals, one after the other, each after an event of its own; ``now`` as in ``entries``.
 
     >>> from armwise.service.journal.sqlite import SQLite
     >>> list(pieces_of([(Journal(SQLite(":memory:").connect()), 0)], "shop"))
     []
     """
-    every = itertools.chain.from_iterable(entries(journal, app, after) for journal, after in journals)
+    every = itertools.chain.from_iterable(entries(journal, app, after, now) for journal, after in journals)
     chosen = itertools.islice(every, limit)
     if kind == "parquet":
         from armwise.service.log.parquet import row_groups

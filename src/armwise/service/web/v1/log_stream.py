@@ -97,7 +97,7 @@ def exported(engines: Sequence[Engine], app: str, kind: str, after: int, limit: 
             journal = engine.open_journal()
             sessions.callback(journal.connection.close)
             journals.append((journal, max(after, engine.forgotten(app))))
-        yield from pieces_of(journals, app, kind, limit)
+        yield from pieces_of(journals, app, kind, limit, max(engine.now() for engine in engines))
 
 
 def _whole(query: dict[str, str], name: str, default: int) -> int:
