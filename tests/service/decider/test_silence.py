@@ -145,6 +145,24 @@ def test_a_promise_that_is_broken_selects_nothing(where: dict[str, Any]) -> None
         assert any("promises every outcome" in said and "learn='close'" in said for said in whole.remarks)
 
 
+def test_who_learns_from_a_log_says_what_was_left_out(where: dict[str, Any]) -> None:
+    """As ``evaluate`` does: half of the rows were left out in silence."""
+    with shop_of(where, window=DAY, seed=1) as (shop, clock):
+        trade(shop, clock, 600)
+        log = shop.log()
+    said = "300 left out as younger than"
+    agents = [aw.UCB1(n_arms=2, seed=1), aw.Exp3(n_arms=2, seed=1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", aw.offline.WeakLogWarning)
+        lived = aw.offline.replay(log, agents[0], runs=2)
+        both = aw.offline.compare_learners(log, *agents, runs=2)
+    for found in (lived, both):
+        assert said in str(found) and any(said in text for text in found.to_dict()["warnings"])
+    assert said in lived._repr_html_()
+    with pytest.warns(aw.offline.WeakLogWarning, match=said):
+        aw.fit_log(aw.UCB1(n_arms=2), log)
+
+
 # ---------------------------------------------------------------------- finding 6: learning
 
 

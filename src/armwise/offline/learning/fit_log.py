@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
 from armwise.core.tools.extras import needs
 from armwise.offline.evaluation.targets import views
 from armwise.offline.logs.log import Log
-from armwise.offline.logs.rows import LogBlock
+from armwise.offline.logs.rows import LogBlock, WeakLogWarning
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -35,6 +36,7 @@ def fit_log(
     the same time, and what they learnt is merged in order: equal to one pass up to rounding, for agents that ``merge``.
     Of several logs each is a part, read where it is learnt: files that the workers can see are best given so.
 
+    A service's log is learnt by age, as it is judged; how many decisions are left out, and why, is a warning.
     The agent itself is taught, and returned; if a row is refused nothing is learnt. What was learnt before counts too.
 
     >>> import armwise as aw
@@ -48,6 +50,9 @@ def fit_log(
         raise ValueError(f"log must be a Log, or several, got {type(log).__name__} {log!r:.80}")
     if isinstance(agent, Staged):
         raise ValueError(f"{type(agent).__name__} learns only what its own choices put into a stage: no log does")
+    for each in logs:
+        if each.cohort is not None and each.cohort.left_out:
+            warnings.warn(WeakLogWarning(f"learnt by age: {each.cohort}"), stacklevel=2)
     learner: Any = copy.deepcopy(agent)
     if engine is None:
         _learn_logs(learner, logs, part)

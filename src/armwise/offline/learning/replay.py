@@ -53,6 +53,7 @@ class Replay:
     runs: int = 0  # resampled logs behind the interval; 0: this run alone
     columns: str | None = None  # the roles of the columns, if the log has names
     logged: float = math.nan  # the log's own mean reward
+    remarks: tuple[str, ...] = ()  # how the log was read: rows that were left out, say
 
     @property
     def name(self) -> str:
@@ -69,7 +70,7 @@ class Replay:
     @property
     def cautions(self) -> list[str]:
         """Return all caveats of these numbers: distinct sentences, the most important first."""
-        return distinct(("", text) for text in self.warnings)
+        return distinct(("", text) for text in (*self.warnings, *self.remarks))
 
     def table(self) -> str:
         """The result as lines of text."""
@@ -81,7 +82,7 @@ class Replay:
             *([f"the log earned       {number(self.logged)} per decision"] if math.isfinite(self.logged) else []),
             *([f"columns: {self.columns}"] if self.columns else []),
         ]
-        return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
+        return "\n".join([*lines, *(f"WARNING: {text}" for text in (*self.warnings, *self.remarks))])
 
     __str__ = table
 
@@ -107,7 +108,7 @@ class Replay:
         numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error", "logged")}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
         rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about", "columns")}
-        return {**plain, **rest, "warnings": list(self.warnings)}
+        return {**plain, **rest, "warnings": [*self.warnings, *self.remarks]}
 
 
 def replay(
@@ -164,7 +165,8 @@ def replay(
         runs = 20 if _is_short(log) else 0
     again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
     result = _result(rewards, matched, n, notes, _method(log, limit), level, learner, again)
-    return replace(result, columns=log.columns_used, logged=earned / n if n else math.nan)
+    mean = earned / n if n else math.nan
+    return replace(result, columns=log.columns_used, logged=mean, remarks=tuple(log.remarks))
 
 
 def compare_learners(
@@ -205,7 +207,7 @@ def compare_learners(
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=2)
     return LearnerComparison((type(first).__name__, type(second).__name__), (float(both[:, 0].mean()),
                              float(both[:, 1].mean())), value, value - z * spread, value + z * spread, p_value, runs,
-                             level, tuple(notes), _method(log, limit))  # fmt: skip
+                             level, (*notes, *log.remarks), _method(log, limit))  # fmt: skip
 
 
 @dataclass(frozen=True)

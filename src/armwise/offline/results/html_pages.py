@@ -234,7 +234,7 @@ def replay_fragment(result: Replay) -> str:
             ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about],
             *([["the log earned", f"{number(result.logged)} per decision"]] if math.isfinite(result.logged) else []),
             *([["columns", result.columns]] if result.columns else [])]  # fmt: skip
-    return _alarm("; ".join(result.warnings)) + _table([result.name, ""], rows)
+    return _alarm("; ".join((*result.warnings, *result.remarks))) + _table([result.name, ""], rows)
 
 
 def replay_report(result: Replay, path: Any) -> None:
