@@ -16,7 +16,9 @@ import armwise as aw
 from armwise import offline
 from armwise.service.app import Service
 from armwise.service.config import Config
+from armwise.service.engine.application import Application
 from armwise.service.engine.requests.ranking import read_list_rewards
+from armwise.service.journal.events import Change
 from tests.service.serving import Running
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}, {"id": "grey", "price": 3}]
@@ -63,6 +65,20 @@ def test_no_click_so_far_is_no_error(shop: Any) -> None:
     assert [each.status for each in shop.reward(ranked, {ranked.arms[2]: 1})] == ["taken"]
     with pytest.raises(aw.UnknownDecision, match="e9"):
         shop.reward("e9", {})
+
+
+def test_numbers_of_numpy_are_numbers(shop: Any) -> None:
+    ranked = shop.rank(WHERE, ARMS, k=np.int64(2), pinned={np.int64(1): "red"}, at_most={"price": np.int32(1)})
+    assert len(ranked) == 2 and ranked.arms[1] == "red"
+    assert [each.status for each in shop.reward(ranked, {np.int64(0): np.float32(1)})] == ["taken"]
+    assert [each.status for each in shop.reward(ranked.id, np.array([1.0, 0.0]))] == ["repeated", "taken"]
+    with pytest.raises(ValueError, match=r"k must be a whole number from 1 to 50, got np\.True_"):
+        shop.rank(WHERE, ARMS, k=np.True_)
+
+
+def test_a_list_is_explained_slot_by_slot(shop: Any) -> None:
+    with pytest.raises(ValueError, match=r"decision must be one slot of a list: explain\(ranked\[0\]\)"):
+        shop.explain(shop.rank(WHERE, ARMS, k=2))
 
 
 def test_the_same_id_is_the_same_list(shop: Any) -> None:
@@ -149,6 +165,22 @@ def test_a_log_of_lists_warms_another_shop(tmp_path: Path) -> None:
     whole = offline.SlateLog(None, [[0, 1]], [1.0], [[0.5, 1.0]], n_arms=2)
     with pytest.raises(ValueError, match="one reward for the whole ranking"):
         other.warm_start(whole)
+
+
+def test_an_apprentice_shows_the_order_that_it_is_given(tmp_path: Path) -> None:
+    """A shop's own order, with what is pinned, while clicks are learnt; then the model's."""
+    running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"shop": Application(apprentice=True)})))
+    with aw.Client(running.url, app="shop") as client:
+        for _ in range(20):
+            ranked = client.rank(WHERE, ["a", "b", "c", "d"], k=3, pinned={1: "d"})
+            assert ranked.arms == ["a", "d", "b"]
+            client.reward(ranked, [0, 0, 1])
+        engine = running.service.engine
+        engine.configure("shop", Change(apprentice=False))
+        engine.wait_learnt()
+        tops = Counter(client.rank(WHERE, ["a", "b", "c", "d"], k=1).arms[0] for _ in range(40))
+        assert tops["a"] < 20
+    running.stop()
 
 
 @pytest.mark.parametrize("where", ["memory", "folder"])

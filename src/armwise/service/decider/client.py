@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, overload
 
+import numpy as np
+
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.from_python import read_context
@@ -29,8 +31,9 @@ from armwise.service.decider.parsing import (
     read_rankings,
     read_requests,
     read_reward,
+    rewards_slots,
 )
-from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, is_whole, read_list_rewards
 from armwise.service.engine.requests.slots import SlotsRequest, slot_id
 from armwise.service.model.lessons import read_lessons
 
@@ -183,7 +186,11 @@ class Client(AsyncVerbs):
         found = []
         for asked, request in zip(read_rankings(requests), requests):
             context, _ = read_context(request.get("context"))
-            more = {name: request[name] for name in ("pinned", "at_most") if request.get(name) is not None}
+            pinned, at_most = request.get("pinned"), request.get("at_most")
+            more: dict[str, Any] = (
+                {} if pinned is None else {"pinned": {str(slot): arm for slot, arm in pinned.items()}}
+            )
+            more |= {} if at_most is None else {"at_most": {name: int(n) for name, n in at_most.items()}}
             # Choose the id here, so that a retry finds the list it made.
             id = asked.id or uuid.uuid4().hex
             sent = {"id": id, "k": len(asked.names)} | more
@@ -222,7 +229,7 @@ class Client(AsyncVerbs):
         ...
         armwise.service.decider.client.ServiceError: 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused
         """
-        if isinstance(value, (Mapping, list, tuple)) or isinstance(id, Ranked):
+        if isinstance(id, Ranked) or rewards_slots(value):
             return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         if name in self._fell_back:
@@ -238,8 +245,12 @@ class Client(AsyncVerbs):
             given = dict(read_list_rewards(id.arms, given, final))
         if name in self._fell_back:
             return [Receipt(name, "fallback") for value in _values(given) if value is not None]
-        by_slot = isinstance(given, Mapping) and given and all(type(key) is int for key in given)
-        sent = {"slots" if by_slot else "rewards": {str(k): v for k, v in given.items()} if by_slot else given}
+        by_slot = isinstance(given, Mapping) and given and all(is_whole(key) for key in given)
+        if isinstance(given, Mapping):
+            given = {str(key) if by_slot else key: _plain(value) for key, value in given.items()}
+        else:
+            given = [_plain(value) for value in given]
+        sent = {"slots" if by_slot else "rewards": given}
         path = f"/v1/rankings/{urllib.parse.quote(name, safe='')}/rewards"
         body = json.dumps(sent | ({"final": True} if final else {})).encode()
         return [_receipt(each) for each in json.loads(self._keyed(path, body))["rewards"]]
@@ -457,6 +468,11 @@ class Client(AsyncVerbs):
 
 def _values(given: Any) -> Iterable[Any]:
     return given.values() if isinstance(given, Mapping) else given
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as JSON takes it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _close_all(connections: list[http.client.HTTPConnection]) -> None:

@@ -33,6 +33,7 @@ from armwise.service.decider.parsing import (
     read_rankings,
     read_requests,
     read_reward,
+    rewards_slots,
 )
 from armwise.service.decider.transformed import read_encoder
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards
@@ -247,7 +248,7 @@ class Decider(AsyncVerbs):
         >>> shop.reward(d.id, 1.0).status, shop.reward(d.id, 1.0).status
         ('taken', 'repeated')
         """
-        if isinstance(id, Ranked) or (type(value) is not float and isinstance(value, (Mapping, list, tuple))):
+        if isinstance(id, Ranked) or (type(value) is not float and rewards_slots(value)):
             return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
         try:

@@ -151,9 +151,20 @@ def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
     ...
     ValueError: decision must be what decide answered, got str 'e1'
     """
+    if isinstance(decision, Ranked):
+        raise ValueError("decision must be one slot of a list: explain(ranked[0]) is of the first")
     if not isinstance(decision, Decided) or not decision.offered:
         raise ValueError(f"decision must be what decide answered, got {type(decision).__name__} {decision!r:.60}")
     return decision.context, decision.arms
+
+
+def rewards_slots(value: Any) -> bool:
+    """Whether a reward is one of a list: by arm, by slot, or a value per slot.
+
+    >>> rewards_slots({"a": 1}), rewards_slots([1, 0]), rewards_slots(np.float32(1))
+    (True, True, False)
+    """
+    return isinstance(value, (Mapping, list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:

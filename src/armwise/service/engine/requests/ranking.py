@@ -36,9 +36,9 @@ def read_ranking(
     >>> asked.contexts[1], asked.free([0])
     (b'[{"hour": 9},{"slot":{"position":"2"}}]', array([False,  True]))
     """
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_SLOTS:
+    if not is_whole(k) or not 1 <= k <= MAX_SLOTS:
         raise InvalidInput(f"k must be a whole number from 1 to {MAX_SLOTS}, got {k!r:.60}")
-    ids = arms.ids
+    k, ids = int(k), arms.ids
     fixed = _read_pinned(pinned, k, ids)
     labels, limit = _read_at_most(at_most, arms)
     try:
@@ -48,7 +48,7 @@ def read_ranking(
     contexts = [with_position(context, slot) for slot in range(k)]
     asked = msgspec.json.encode(
         [msgspec.json.decode(context), msgspec.json.decode(b"[%b]" % b",".join(arms.raws)), k, sorted(fixed.items()),
-         sorted((at_most or {}).items())], order="sorted",
+         sorted((name, int(n)) for name, n in (at_most or {}).items())], order="sorted",
     )  # fmt: skip
 
     def free(shown: list[int]) -> NDArray[np.bool_]:
@@ -94,17 +94,17 @@ def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> 
     found: list[tuple[int, Any]] = []
     if isinstance(given, Mapping):
         for key, value in given.items():
-            if isinstance(key, int) and not isinstance(key, bool):
+            if is_whole(key):
                 if not 0 <= key < len(shown):
                     raise InvalidInput(f"rewards: the list has slots 0 to {len(shown) - 1}, got {key}")
-                found.append((key, value))
+                found.append((int(key), value))
             elif key in shown:
                 found.append((list(shown).index(key), value))
             else:
                 raise InvalidInput(f"rewards: {key!r:.60} is not one of the arms that the list showed, {list(shown)}")
         if len({slot for slot, _ in found}) < len(found):
             raise InvalidInput("rewards: a slot is named twice, by its arm and by its number")
-    elif isinstance(given, (list, tuple)) and len(given) == len(shown):
+    elif isinstance(given, (list, tuple, np.ndarray)) and len(given) == len(shown):
         found = [(slot, value) for slot, value in enumerate(given) if value is not None]
     else:
         raise InvalidInput(f"rewards must be {{arm: value}}, {{slot: value}} or {len(shown)} values, got {given!r:.60}")
@@ -112,9 +112,18 @@ def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> 
         raise InvalidInput("rewards must name the slots for which they are final: [0, 0, 0], say, where nobody clicked")
     for slot, value in found:
         number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not number or not -LARGEST <= value <= LARGEST:
+        if not number or not -LARGEST <= float(value) <= LARGEST:
             raise InvalidInput(f"rewards: slot {slot} must have a number of at most {LARGEST:g}, got {value!r:.60}")
     return [(slot, float(value)) for slot, value in found]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, of Python's or NumPy's.
+
+    >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
+    (True, False, False)
+    """
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _read_pinned(pinned: Any, k: int, ids: Sequence[str]) -> dict[int, int]:
@@ -125,11 +134,11 @@ def _read_pinned(pinned: Any, k: int, ids: Sequence[str]) -> dict[int, int]:
     found = {}
     for key, arm in pinned.items():
         slot = int(key) if isinstance(key, str) and key.isdecimal() else key  # keys of JSON are texts
-        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < k:
+        if not is_whole(slot) or not 0 <= slot < k:
             raise InvalidInput(f"pinned must have slots 0 to {k - 1}, got {key!r:.60}")
         if arm not in ids:
             raise InvalidInput(f"pinned: {arm!r:.60} is not one of the arms")
-        found[slot] = list(ids).index(arm)
+        found[int(slot)] = list(ids).index(arm)
     return found
 
 
@@ -140,7 +149,7 @@ def _read_at_most(at_most: Any, arms: ArmColumns) -> tuple[list[Any] | None, dic
     if not isinstance(at_most, Mapping) or len(at_most) != 1:
         raise InvalidInput(f"at_most must be {{feature: number}} of one feature, got {at_most!r:.60}")
     [(name, n)] = at_most.items()
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+    if not is_whole(n) or n < 1:
         raise InvalidInput(f"at_most: {name!r:.60} must have a whole number of at least 1, got {n!r:.60}")
     labels: list[Any] = []
     for i, raw in enumerate(arms.raws):
@@ -148,7 +157,7 @@ def _read_at_most(at_most: Any, arms: ArmColumns) -> tuple[list[Any] | None, dic
         labels.append(("of no value", i) if value is None else msgspec.json.encode(value, order="sorted"))
     if all(isinstance(label, tuple) for label in labels):
         raise InvalidInput(f"at_most: no arm has a feature {name!r:.60}")
-    return labels, {label: n for label in labels if not isinstance(label, tuple)}
+    return labels, {label: int(n) for label in labels if not isinstance(label, tuple)}
 
 
 def _feature(arm: Any, name: Any) -> Any:
