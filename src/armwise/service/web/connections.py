@@ -1,4 +1,4 @@
-"""Limits on the size and duration of request headers, which uvicorn's httptools protocol lacks.
+"""Limits on the size and duration of request headers, and responses in one packet, which uvicorn's protocol lacks.
 
 Other limits are configured where the server is started (``service/run.py``): open connections, keep-alive
 time and, in the kernel, the time that sent data may stay unacknowledged. A proxy can do all of this instead.
@@ -7,12 +7,52 @@ time and, in the kernel, the time that sent data may stay unacknowledged. A prox
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEADER_BYTES = 65_536  # bytes of a request line and its headers
 HEADER_TIMEOUT = 10.0  # seconds for them to arrive, from the connection or the previous request on
 _PHRASES = {408: "Request Timeout", 431: "Request Header Fields Too Large"}
+
+
+class JoinedWrites:
+    """A transport that sends what is written in one step of the event loop together.
+
+    uvicorn writes the head of a response and its body apart: two system calls, each of which lets go of the GIL.
+
+    >>> async def packets():
+    ...     sent = []
+    ...     class Transport:
+    ...         write = sent.append
+    ...     joined = JoinedWrites(Transport, asyncio.get_running_loop())
+    ...     joined.write(b"head "), joined.write(b"body")
+    ...     await asyncio.sleep(0)
+    ...     return sent
+    >>> asyncio.run(packets())
+    [b'head body']
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._parts:
+            parts, self._parts = self._parts, []
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
 
 class BoundedHeaders(HttpToolsProtocol):
@@ -23,7 +63,7 @@ class BoundedHeaders(HttpToolsProtocol):
     _header_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
