@@ -112,13 +112,13 @@ def speed() -> None:
             "  took.push((user + system) / contexts.length);\n}\n"
             "console.log(Math.min(...took));\n"
         )
-        model = shop._home.model()
+        model = shop._backend.model()
         read = read_arms([json.dumps(arm).encode() for arm in arms])
         requests = [DrawRequest(json.dumps(each).encode(), read, 0.5) for each in contexts]
         space: dict[str, Any] = {}
         exec((folder / "policy.py").read_text(), space)
-        ours, python = [], []
-        for _ in range(5):
+        ours, python, script = [], [], []
+        for _ in range(5):  # in turns
             begin = time.process_time()
             model.decide(requests)
             ours.append((time.process_time() - begin) / len(requests) * 1e6)
@@ -126,9 +126,9 @@ def speed() -> None:
             for each in contexts[:20]:
                 space["probabilities"](each, arms)
             python.append((time.process_time() - begin) / 20 * 1e6)
-        done = subprocess.run(["node", str(folder / "time.mjs")], capture_output=True, text=True, check=True)
-        script = float(done.stdout)
-        print(f"{name}: ours {min(ours):.1f} us, JavaScript {script:.1f} us, Python {min(python):.0f} us")
+            done = subprocess.run(["node", str(folder / "time.mjs")], capture_output=True, text=True, check=True)
+            script.append(float(done.stdout))
+        print(f"{name}: ours {min(ours):.1f} us, JavaScript {min(script):.1f} us, Python {min(python):.0f} us")
 
 
 def learn(users: int = 5000) -> None:

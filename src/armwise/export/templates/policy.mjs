@@ -13,15 +13,16 @@ const dim = policy.models.length ? policy.models[0].weights.length : 0;
 
 // ------------------------------------------------------------------ models, packed for the loops below
 
-// Eight rows of W at a time, column by column; missing numbers are 0, which changes no sum.
+// Eight rows of W at a time, column by column; missing numbers are 0, which changes no sum. Plain arrays are faster to
+// read in this loop than typed ones.
 function packed(factor) {
   const blocks = [];
   for (let i = 0; i < factor.length; i += 8) {
     const rows = factor.slice(i, i + 8);
-    const columns = Math.max(...rows.map((row) => row.length), 0);
-    const block = new Float64Array(8 * columns);
+    const end = 8 * Math.max(...rows.map((row) => row.length), 0);
+    const block = new Float64Array(end);
     rows.forEach((row, r) => row.forEach((w, j) => { block[8 * j + r] = w; }));
-    blocks.push({ columns, block });
+    blocks.push({ end, block: Array.from(block) });
   }
   return blocks;
 }
@@ -30,28 +31,39 @@ const models = policy.models.map((model) => ({
   widths: model.widths.map(({ alpha, factor }) => ({ alpha, blocks: packed(factor) })),
 }));
 
-// The sum of weight x value over the columns that are not 0, in their order.
-function mean(model, columns, values, n) {
+// Room for the arms' rows, one after the other: the columns that are not 0, in their order, times 8, and their values;
+// where each arm's row is, and what a width comes to.
+const roomFor = (arms) => ({
+  columns: new Int32Array(arms * dim), values: new Float64Array(arms * dim),
+  starts: new Int32Array(arms), ends: new Int32Array(arms), totals: new Float64Array(arms), arms,
+});
+let room = roomFor(16);
+
+// The sum of weight x value over a row.
+function mean({ weights }, { columns, values }, start, end) {
   let sum = 0;
-  for (let k = 0; k < n; ++k) sum += model.weights[columns[k]] * values[k];
+  for (let k = start; k < end; ++k) sum += weights[columns[k] >> 3] * values[k];
   return sum;
 }
 
-// ||W x||^2: each row's sum in the order of the columns, then their squares in the order of the rows.
-function square({ blocks }, columns, values, n) {
-  let total = 0;
-  for (const { columns: most, block } of blocks) {
-    let s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
-    for (let k = 0; k < n; ++k) {
-      const column = columns[k];
-      if (column >= most) break;
-      const v = values[k], o = 8 * column;
-      s0 += block[o] * v; s1 += block[o + 1] * v; s2 += block[o + 2] * v; s3 += block[o + 3] * v;
-      s4 += block[o + 4] * v; s5 += block[o + 5] * v; s6 += block[o + 6] * v; s7 += block[o + 7] * v;
-    }
-    total += s0 * s0; total += s1 * s1; total += s2 * s2; total += s3 * s3;
-    total += s4 * s4; total += s5 * s5; total += s6 * s6; total += s7 * s7;
+// ||W x||^2 of arms: each row's sum in the order of the columns, then their squares in the order of the rows.
+function squares({ blocks }, first, last, { columns, values, starts, ends, totals }) {
+  for (let a = first; a < last; ++a) totals[a] = 0;
+  for (const { block, end } of blocks) // for all arms, while it is in the cache
+    for (let a = first; a < last; ++a)
+      totals[a] = added(block, end, columns, values, starts[a], ends[a], totals[a]);
+}
+function added(block, most, columns, values, start, end, total) {
+  let s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;
+  for (let k = start; k < end; ++k) {
+    const o = columns[k];
+    if (o >= most) break;
+    const v = values[k];
+    s0 += block[o] * v; s1 += block[o + 1] * v; s2 += block[o + 2] * v; s3 += block[o + 3] * v;
+    s4 += block[o + 4] * v; s5 += block[o + 5] * v; s6 += block[o + 6] * v; s7 += block[o + 7] * v;
   }
+  total += s0 * s0; total += s1 * s1; total += s2 * s2; total += s3 * s3;
+  total += s4 * s4; total += s5 * s5; total += s6 * s6; total += s7 * s7;
   return total;
 }
 
@@ -181,7 +193,7 @@ function readArm(sent) {
   return { known, list };
 }
 
-const room = new Float64Array(dim);
+const sums = new Float64Array(dim);
 function addPairs(row, arm, list, where, value, crossed) {
   let place = where[0];
   row[place >> 1] += place & 1 ? -value : value;
@@ -197,44 +209,44 @@ function addPairs(row, arm, list, where, value, crossed) {
   }
 }
 
-// The row's columns that are not 0, divided by its length. Returns how many they are.
-function hashedRow(arm, list, context, columns, values) {
-  room.fill(0);
-  addPairs(room, arm, list, arm.first, 1, true);
+// The row's columns that are not 0, divided by its length, from place `start` on. Returns where they end.
+function hashedRow(arm, list, context, { columns, values }, start) {
+  sums.fill(0);
+  addPairs(sums, arm, list, arm.first, 1, true);
   for (let k = 0; k < context.length; k += 2) {
     const c = context[k], value = context[k + 1];
     let where = arm.places[c.index];
     if (where === undefined) where = arm.places[c.index] = places(arm, c);
-    addPairs(room, arm, list, where, value, encoder.interactions && value !== 0);
+    addPairs(sums, arm, list, where, value, encoder.interactions && value !== 0);
   }
-  let total = 0, n = 0;
+  let total = 0, end = start;
   for (let i = 0; i < dim; ++i)
-    if (room[i] !== 0) {
-      total += room[i] * room[i];
-      columns[n] = i;
-      values[n++] = room[i];
+    if (sums[i] !== 0) {
+      total += sums[i] * sums[i];
+      columns[end] = 8 * i;
+      values[end++] = sums[i];
     }
   const length = total > 0 ? Math.sqrt(total) : 1;
-  for (let k = 0; k < n; ++k) values[k] /= length;
-  return n;
+  for (let k = start; k < end; ++k) values[k] /= length;
+  return end;
 }
 const NOBODY = hashed ? { id: null, tokens: [], places: [], first: null } : null;
 if (hashed) NOBODY.first = places(NOBODY, CONSTANT);
 
 // A row of numbers: an array, or an object with the columns' names.
-function plainRow(row, columns, values) {
+function plainRow(row, { columns, values }, start) {
   const names = encoder.columns;
   if (row === null || typeof row !== "object") throw new Error("a row must be a list of numbers, or an object of them");
   if (Array.isArray(row) && row.length !== names.length)
     throw new Error(`a row must have ${names.length} numbers, got ${row.length}`);
-  let n = 0;
+  let end = start;
   for (let i = 0; i < names.length; ++i) {
     const value = Array.isArray(row) ? row[i] : row[names[i]];
     if (typeof value !== "number" || !(Math.abs(value) <= LARGEST))
       throw new Error(`${names[i]} must be a number of at most 1e150 in size, got ${value}`);
-    if (value !== 0) columns[n] = i, values[n++] = value;
+    if (value !== 0) columns[end] = 8 * i, values[end++] = value;
   }
-  return n;
+  return end;
 }
 
 // ------------------------------------------------------------------ the rule
@@ -270,14 +282,14 @@ function inverseGap(means, gamma) {
   });
   return p.map((each) => (each < 0 ? (1 - others) / n : each));
 }
-function bounded(means, widths, squares) {
+function bounded(means, widths, lengths) {
   const K = means.length, radius = Math.sqrt(rule.excess * Math.log(K * rule.t));
   const leader = widths[means.indexOf(Math.max(...means))], bar = rule.beyond * (leader * leader);
   const cut = (value) => Math.min(rule.most, Math.max(rule.least, value));
   const low = [], high = [];
   means.forEach((mean, a) => {
     const square = widths[a] * widths[a];
-    const untouched = squares[a] > 0 && rule.lam * square >= (1 - 1e-9) * squares[a];
+    const untouched = lengths[a] > 0 && rule.lam * square >= (1 - 1e-9) * lengths[a];
     const margin = rule.extra > 0
       ? Math.sqrt(square * (radius * radius + rule.extra * knownLess(square, bar))) : radius * widths[a];
     low.push(untouched ? rule.least : cut(mean - margin));
@@ -288,23 +300,36 @@ function bounded(means, widths, squares) {
   return high.map((each) => (each >= floor ? 1 / n : 0));
 }
 
-// The distribution over rows: `rows` calls back with each arm's model, and its columns that are not 0.
-function distribution(K, rows) {
+// The distribution over arms: `readRows` puts their rows into the room; arm a has model a, or all have the one.
+function distribution(K, readRows) {
   if (rule.kind === "fixed") return rule.p.slice();
-  const means = [], widths = [], squares = [], scores = [], alphas = [];
-  rows((model, columns, values, n) => {
-    const m = mean(model, columns, values, n);
-    let score = m, root = 0, alpha = 0;
-    for (const width of model.widths) {
-      root = Math.sqrt(square(width, columns, values, n));
-      alpha = width.alpha;
-      score += alpha * root;
+  if (room.arms < K) room = roomFor(2 * K);
+  readRows();
+  const { values, starts, ends, totals } = room, shared = models.length === 1;
+  const means = [], scores = [], widths = [], alphas = [];
+  for (let a = 0; a < K; ++a) {
+    const m = mean(models[shared ? 0 : a], room, starts[a], ends[a]);
+    means.push(m); scores.push(m); widths.push(0); alphas.push(0);
+  }
+  for (let m = 0; m < models.length; ++m) {
+    const first = shared ? 0 : m, last = shared ? K : m + 1;
+    for (const width of models[m].widths) {
+      squares(width, first, last, room);
+      for (let a = first; a < last; ++a) {
+        widths[a] = Math.sqrt(totals[a]);
+        alphas[a] = width.alpha;
+        scores[a] += width.alpha * widths[a];
+      }
     }
-    let length = 0;
-    if (rule.kind === "bounds") for (let k = 0; k < n; ++k) length += values[k] * values[k];
-    means.push(m); widths.push(root); scores.push(score); squares.push(length); alphas.push(alpha);
-  });
-  if (rule.kind === "bounds") return bounded(means, widths, squares);
+  }
+  if (rule.kind === "bounds") {
+    const lengths = means.map((_, a) => {
+      let length = 0;
+      for (let k = starts[a]; k < ends[a]; ++k) length += values[k] * values[k];
+      return length;
+    });
+    return bounded(means, widths, lengths);
+  }
   if (rule.kind === "optimism") return tied(rule.extra > 0 ? widened(means, widths, alphas) : scores);
   if (rule.kind !== "inverse gap") throw new Error(`a rule that this evaluator does not know: ${rule.kind}`);
   if (!rule.losses) return inverseGap(rule.extra > 0 ? widened(means, widths, alphas) : means, rule.gamma);
@@ -322,7 +347,6 @@ const idOf = (arm, place) => {
   if (typeof id !== "string" || !id) throw new Error("an arm must be a text, or an object with an id");
   return id;
 };
-const columns = new Int32Array(Math.max(dim, 1)), values = new Float64Array(Math.max(dim, 1));
 
 /** The probability of each arm, in the order of `arms`; a policy with arms of its own may be asked without. */
 export function probabilities(context = {}, offered = null) {
@@ -350,32 +374,34 @@ function restricted(p, at) {
 }
 // One row for all arms, each with a model of its own.
 function overAll(context) {
-  return floored(distribution(fixedArms.length, (take) => {
-    let n;
-    if (hashed) {
-      const found = [];
-      walk(context, "c", true, found);
-      n = hashedRow(NOBODY, [], found, columns, values);
-    } else n = plainRow(context, columns, values);
-    for (const model of models) take(model, columns, values, n);
+  const K = fixedArms.length;
+  return floored(distribution(K, () => {
+    const found = [];
+    if (hashed) walk(context, "c", true, found);
+    const end = hashed ? hashedRow(NOBODY, [], found, room, 0) : plainRow(context, room, 0);
+    room.starts.fill(0, 0, K);
+    room.ends.fill(end, 0, K);
   }));
 }
 // A row for each arm.
 function overRows(context, given) {
-  return floored(distribution(given.length, (take) => {
+  const K = given.length;
+  return floored(distribution(K, () => {
     const found = [];
     if (hashed) {
       if (context === null || typeof context !== "object") throw new Error("the context must be an object");
       walk(context, "c", true, found);
     }
-    given.forEach((arm, a) => {
-      let n;
+    let end = 0;
+    for (let a = 0; a < K; ++a) {
+      const arm = given[a];
+      room.starts[a] = end;
       if (hashed) {
         const { known, list } = readArm(arm);
-        n = hashedRow(known, list, found, columns, values);
-      } else n = plainRow(isRow(arm) ? arm : arm.features, columns, values);
-      take(models.length > 1 ? models[a] : models[0], columns, values, n);
-    });
+        end = hashedRow(known, list, found, room, end);
+      } else end = plainRow(isRow(arm) ? arm : arm.features, room, end);
+      room.ends[a] = end;
+    }
   }));
 }
 
