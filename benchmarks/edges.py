@@ -1,8 +1,9 @@
 """Policies at the edge and flags: how exact, how fast, and whether they learn.
 
-    python -m benchmarks.edges exact      # 10,000 contexts through every evaluator, and through Eppo's SDK
+    python -m benchmarks.edges exact [n]  # 10,000 contexts through every evaluator, and through Eppo's SDK
     python -m benchmarks.edges speed      # a decision in JavaScript and Python, 10 arms x 20 features, beside ours
-    python -m benchmarks.edges learn      # 5,000 users through each OpenFeature client, clicks of 10 % against 30 %
+    python -m benchmarks.edges learn [python|node] [users] [seed]
+                                          # 5,000 users through OpenFeature clients, clicks of 10 % against 30 %
     python -m benchmarks.edges flags      # OFREP beside the native API, and 50 flags in one commit; needs wrk
 
 Conformance files of Eppo: ARMWISE_EPPO_FILES=<folder ufc> python -m pytest tests/export/test_eppo.py
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,8 @@ from tests.service.serving import Running
 ROOT = Path(__file__).parents[1]
 
 
-def exact(n: int = 10_000) -> None:
+def exact(contexts: str = "10000") -> None:
+    n = int(contexts)
     folder = Path(tempfile.mkdtemp())
     for which in DECIDERS:
         shop = shop_of(which)
@@ -131,20 +134,25 @@ def speed() -> None:
         print(f"{name}: ours {min(ours):.1f} us, JavaScript {min(script):.1f} us, Python {min(python):.0f} us")
 
 
-def learn(users: int = 5000) -> None:
-    """Both clients, one after the other, each with a service of its own."""
+def learn(client: str = "both", users: str = "5000", seed: str = "3") -> None:
+    """One client, or both after each other, each with a service of its own."""
+    flag = {"banner": Application(variants={"off": False, "on": True}, window=7 * 86400.0)}
+    more = {name: Application(variants={"a": "x", "b": "y"}) for name in ("words", "price", "layout")}
+    for name, through in (("python", _through_python), ("node", _through_node)):
+        if client in (name, "both"):
+            running = Running(Service(Config(storage=tempfile.mkdtemp(), applications=flag | more)))
+            report(*through(running.url, int(users), int(seed)), running)
+
+
+def _through_python(url: str, users: int, seed: int) -> tuple[str, list[int]]:
     sys.path.insert(0, str(ROOT / "examples" / "flags"))
     import openfeature.api
     from openfeature.contrib.provider.ofrep import OFREPProvider
     from openfeature.evaluation_context import EvaluationContext
     from tracking import Tracking
 
-    flag = {"banner": Application(variants={"off": False, "on": True}, window=7 * 86400.0)}
-    names = ("words", "price", "layout")
-    more = {name: Application(variants={"a": "x", "b": "y"}) for name in names}
-    running = Running(Service(Config(storage=tempfile.mkdtemp(), applications=flag | more)))
-    openfeature.api.set_provider(OFREPProvider(running.url))
-    client, tracking, chance, shown = openfeature.api.get_client(), Tracking(running.url), random.Random(3), []
+    openfeature.api.set_provider(OFREPProvider(url))
+    client, tracking, chance, shown = openfeature.api.get_client(), Tracking(url), random.Random(seed), []
     for i in range(users):
         found = client.get_boolean_details(
             "banner", False, EvaluationContext(f"user {i}", {"device": chance.choice(["phone", "tv"])})
@@ -152,19 +160,22 @@ def learn(users: int = 5000) -> None:
         shown.append(int(found.value))
         name = "click" if chance.random() < (0.3 if found.value else 0.1) else "exposure"
         tracking.track(name, f"user {i}", flag="banner", decision=found.flag_metadata["decision"])
-    report("openfeature-sdk (PyPI)", running, shown)
-    running = Running(Service(Config(storage=tempfile.mkdtemp(), applications=flag | more)))
+    return f"openfeature-sdk (PyPI), seed {seed}", shown
+
+
+def _through_node(url: str, users: int, seed: int) -> tuple[str, list[int]]:
     folder, here = Path(tempfile.mkdtemp()), ROOT / "tests" / "service" / "adapters" / "flags" / "npm"
     (folder / "package.json").write_text((here / "package.json").read_text())
     subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder, check=True)
-    given = json.dumps({"users": users, "seed": 7, "headers": {}, "rates": [0.1, 0.3]})
-    script = [str(here / "loop.mjs"), running.url, str(ROOT / "examples" / "flags" / "tracking.mjs"), given]
+    given = json.dumps({"users": users, "seed": seed, "headers": {}, "rates": [0.1, 0.3]})
+    script = [str(here / "loop.mjs"), url, str(ROOT / "examples" / "flags" / "tracking.mjs"), given]
     done = subprocess.run(["node", *script], cwd=folder, capture_output=True, text=True, check=True)
-    report("@openfeature/server-sdk (npm)", running, json.loads(done.stdout)["shown"])
+    return f"@openfeature/server-sdk (npm), seed {seed}", json.loads(done.stdout)["shown"]
 
 
-def report(client: str, running: Running, shown: list[int]) -> None:
-    journal = running.service.engine.reading.journal  # type: ignore[union-attr]
+def report(client: str, shown: list[int], running: Running) -> None:
+    [engine] = running.service.engine.each
+    journal = engine.reading.journal
     [(made,)] = journal.connection.execute("SELECT count(*) FROM decisions WHERE app = 'banner'")
     journal.connection.settle()
     last = shown[-1000:]
@@ -222,4 +233,5 @@ def flags(turns: int = 7, seconds: int = 2, connections: int = 32) -> None:
 
 
 if __name__ == "__main__":
-    {"exact": exact, "speed": speed, "learn": learn, "flags": flags}[sys.argv[1]]()
+    commands: dict[str, Callable[..., None]] = {"exact": exact, "speed": speed, "learn": learn, "flags": flags}
+    commands[sys.argv[1]](*sys.argv[2:])
