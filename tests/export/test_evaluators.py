@@ -290,3 +290,55 @@ def test_a_folder_says_its_version_and_position(tmp_path: Path, capsys: pytest.C
     words = ["export", str(tmp_path / "agent.aw"), "--output", str(tmp_path / "r.json"), "--columns", "age,visits"]
     assert main(words) == 0
     assert Policy.load(tmp_path / "r.json").document["encoder"]["columns"] == ["age", "visits"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["shop", "--output", "p.json", "--columns", "a,b"], "--columns has no meaning here: {}/shop is a journal"),
+        (["shop", "--output", "p.json", "--arms", "a,b"], "--arms has no meaning here: {}/shop is a journal"),
+        (["shop", "--output", "p.json", "--application", "none"], "there is none called 'none'; there are default"),
+        (["shop", "--output", "no/p.json"], "{}/no/p.json cannot be written: there is no folder {}/no"),
+        (["shop", "--output", "p.doc"], "path must end with .json"),
+        (["agent.aw", "--output", "p.json", "--application", "x"], "--application has no meaning here"),
+        (["agent.aw", "--output", "p.json", "--columns", "a"], "columns must be 2 names, one per column"),
+        (["cut.json", "--output", "p.mjs"], "cut.json: not a policy that armwise exported"),
+        (["empty", "--output", "p.json"], "there is no journal at"),
+        (["garbage", "--output", "p.json"], "cannot be read: file is not a database"),
+    ],
+)
+def test_bad_words_to_export_are_refused_and_nothing_is_written(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    aw.Decider(tmp_path / "shop").close()
+    aw.LinUCB(2, alpha=0.5, lam=1.0).save(tmp_path / "agent.aw")
+    (tmp_path / "cut.json").write_text(aw.UCB1(n_arms=2).policy().text[:200])
+    for name in ("empty", "garbage"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "garbage" / "journal.db").write_bytes(b"x" * 5000)
+    before = sorted(tmp_path.iterdir())
+    source, output, target, *rest = words
+    assert main(["export", str(tmp_path / source), output, str(tmp_path / target), *rest]) == 2
+    assert said.replace("{}", str(tmp_path)) in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_bad_arguments_of_exports_are_named(tmp_path: Path) -> None:
+    agent, path = aw.LinUCB(3, alpha=0.5, lam=1.0, n_arms=2), tmp_path / "p.json"
+    for columns in ("abc", ["a", "b"], ["a", "b", "b"], ["a", "b", 3], 5):
+        with pytest.raises(ValueError, match="columns must be"):
+            agent.export(path, columns=columns)  # type: ignore[arg-type]
+    for arms in ("ab", ["a"], ["a", "a"]):
+        with pytest.raises(ValueError, match="arms must be"):
+            agent.export(path, arms=arms)
+    with pytest.raises(ValueError, match=r"policy must be what export or Policy\.load returned, got str 'x'"):
+        export.write("x", path)  # type: ignore[arg-type]
+    bad: list[tuple[Any, str]] = [
+        ("abc", "contexts must be dictionaries"),
+        ([{"age": float("nan")}], "age must be a finite number"),
+        ([{"age": [1]}], r"got \[1\]"),
+    ]
+    for contexts, said in bad:
+        with pytest.raises(ValueError, match=said):
+            export.EppoColumns(contexts)
+    assert not path.exists()

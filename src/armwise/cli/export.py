@@ -33,10 +33,13 @@ def run(args: argparse.Namespace) -> None:
     from armwise.export.evaluators import write
 
     if args.source.endswith(".json"):
+        _refuse(args, "a policy", "application", "columns", "arms")
         policy = Policy.load(args.source)
     elif Path(args.source).is_file() and not args.source.endswith(".db"):
+        _refuse(args, "an agent", "application")
         policy = _of_agent(args)
     else:
+        _refuse(args, "a journal", "columns", "arms")
         policy = _of_journal(args)
     write(policy, args.output, args.format)
     made = policy.document
@@ -46,6 +49,12 @@ def run(args: argparse.Namespace) -> None:
         {"output": args.output, "checksum": policy.checksum, "application": made["application"],
          "version": made["version"], "position": made["position"], "lessons": made["lessons"]},
     )  # fmt: skip
+
+
+def _refuse(args: argparse.Namespace, kind: str, *options: str) -> None:
+    for option in options:
+        if getattr(args, option) is not None:
+            raise BadInput(f"--{option} has no meaning here: {args.source} is {kind}")
 
 
 def _of_agent(args: argparse.Namespace) -> Any:

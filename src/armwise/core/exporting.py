@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from armwise import __version__
-from armwise.core.arguments import FilePath
+from armwise.core.arguments import FilePath, short
 from armwise.core.choices import Floats
 
 FORMAT = "armwise policy 1"
@@ -133,9 +133,12 @@ def put(path: FilePath, text: str) -> None:
     >>> put("/no/such/folder/policy.json", "{}")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/no/such/folder/policy.json...'
+    FileNotFoundError: /no/such/folder/policy.json cannot be written: there is no folder /no/such/folder
     """
     target = os.fspath(path)
+    folder = os.path.dirname(target) or "."
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{target} cannot be written: there is no folder {folder}")
     beside = f"{target}.{os.getpid()}.tmp"
     with open(beside, "w", encoding="utf-8") as file:
         file.write(text)
@@ -195,11 +198,17 @@ def column_names(dim: int | None, columns: Sequence[str] | None) -> list[str]:
     >>> column_names(2, None)
     ['x0', 'x1']
     """
-    names = [f"x{i}" for i in range(dim or 0)] if columns is None else list(columns)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
-        raise ValueError(f"columns must be different names, got {columns!r:.80}")
+    names = [f"x{i}" for i in range(dim or 0)] if columns is None else _names("columns", columns)
     if dim is not None and len(names) != dim:
         raise ValueError(f"columns must be {dim} names, one per column of the agent, got {len(names)}")
+    return names
+
+
+def _names(what: str, given: Sequence[str]) -> list[str]:
+    names = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    right = bool(names) and all(isinstance(name, str) and name for name in names)
+    if not right or len(set(names)) != len(names):
+        raise ValueError(f"{what} must be different names, got {short(given)}")
     return names
 
 
@@ -213,9 +222,7 @@ def arm_names(n_arms: int | None, arms: Sequence[str] | None) -> list[str] | Non
         if arms is not None:
             raise ValueError("arms are offered with each request here: leave them out")
         return None
-    names = [str(a) for a in range(n_arms)] if arms is None else list(arms)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
-        raise ValueError(f"arms must be different names, got {arms!r:.80}")
+    names = [str(a) for a in range(n_arms)] if arms is None else _names("arms", arms)
     if len(names) != n_arms:
         raise ValueError(f"arms must be {n_arms} names, got {len(names)}")
     return names

@@ -6,6 +6,7 @@ and a value without a coefficient, have coefficients of their own. ``EppoColumns
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 
 from armwise.core.agent import Floats
+from armwise.core.arguments import short
 from armwise.core.exporting import CannotExport, Policy
 
 
@@ -34,13 +36,15 @@ class EppoColumns:
         numbers: set[str] = set()
         categories: dict[str, set[str]] = {}
         for context in contexts:
+            if not isinstance(context, Mapping):
+                raise ValueError(f"contexts must be dictionaries of attributes, got {short(context)}")
             for name, value in context.items():
                 if isinstance(value, (bool, str)):
                     categories.setdefault(name, set()).add(_text(value))
-                elif isinstance(value, (int, float)):
+                elif isinstance(value, (int, float)) and math.isfinite(value):
                     numbers.add(name)
                 elif value is not None:
-                    raise ValueError(f"{name} must be a number, a text or a boolean, got {value!r:.60}")
+                    raise ValueError(f"{name} must be a finite number, a text or a boolean, got {value!r:.60}")
         if both := sorted(numbers & set(categories)):
             raise ValueError(f"{both[0]} is a number in some contexts and a text in others: give it one type")
         self.numbers = sorted(numbers)

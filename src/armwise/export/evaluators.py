@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from armwise.core.arguments import FilePath
+from armwise.core.arguments import FilePath, short
 from armwise.core.exporting import Policy, put
 from armwise.export.sql import sql
 
@@ -56,11 +56,14 @@ def write(policy: Policy, path: FilePath, format: str | None = None) -> None:
     ``format`` is json, javascript, python, sqlite or postgresql; without it the path's ending says which (.json, .mjs,
     .js, .py; .sql is SQLite's).
 
-    >>> write(None, "policy.doc")
+    >>> import armwise as aw
+    >>> write(aw.UCB1(n_arms=2).policy(), "policy.doc")
     Traceback (most recent call last):
     ...
     ValueError: path must end with .json, .mjs, .js, .py or .sql, or format say what to write, got 'policy.doc'
     """
+    if not isinstance(policy, Policy):
+        raise ValueError(f"policy must be what export or Policy.load returned, got {short(policy)}")
     found = _ENDINGS.get(Path(path).suffix) if format is None else format
     if found is None:
         raise ValueError(
