@@ -167,14 +167,14 @@ def agents(seeds: int, n: int, only: str) -> None:
 
 def told(seeds: int, n: int, only: str, first: int, record: str) -> None:
     """Print every agent's shares beside those of the same agent that is told each outcome at once."""
-    done = {(name, seed): shares for name, seed, *shares in recorded(record)}
+    done = {(name, seed): shares for name, seed, of, *shares in recorded(record) if of == n}
     for name in AGENTS | OTHERS:
         if only not in ("", name):
             continue
         for seed in range(first, first + seeds):
             if (name, seed) not in done:
                 done[name, seed] = [share(name, seed, n, each) for each in (False, True)]
-                keep(record, [name, seed, *done[name, seed]])
+                keep(record, [name, seed, n, *done[name, seed]])
         silent, at_once = zip(*(shares for (whose, _), shares in done.items() if whose == name))
         differences = np.subtract(silent, at_once)
         error = differences.std(ddof=1) / len(silent) ** 0.5 if len(silent) > 1 else math.nan
