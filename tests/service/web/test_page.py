@@ -132,6 +132,22 @@ def test_no_rate_is_drawn_where_nothing_was_settled(run: Callable[..., Any], pag
     assert "1970" in page.inner_text("#to"), "a time of another day without its date looks like one of today"
 
 
+def test_the_window_is_advised_by_what_came(run: Callable[..., Any], page: Page) -> None:
+    """Rewards that came at once, and none at all, were said to come still at the oldest age."""
+    page.goto(run().url)
+    page.wait_for_selector("#state.ok")
+
+    def advised(recommended: float | None, means: list[float]) -> Any:
+        points = [[10.0 * k, mean, mean, mean] for k, mean in enumerate(means)]
+        seen = {"points": points, "oldest": 30.0, "window": 60.0, "recommended": recommended, "learn": "provisional"}
+        return page.evaluate("seen => { delays(seen); return document.getElementById('advice').textContent; }", seen)
+
+    assert "had come after 10 s (dashed): a window of 20 s would be long enough." in advised(10.0, [0.0, 0.1, 0.1, 0.1])
+    assert "Rewards still come at the oldest age seen" in advised(None, [0.0, 0.0, 0.0, 0.1])
+    assert "What came, came with the decision: any window would be long enough." in advised(0.0, [0.1] * 4)
+    assert "No reward has come yet." in advised(None, [0.0] * 4)
+
+
 def test_the_page_asks_for_a_key(run: Callable[..., Any], page: Page) -> None:
     keys = [
         Key(name="eyes", sha256=digest("eyes"), roles=["read"]),
