@@ -202,6 +202,28 @@ def test_two_processes_and_contexts_at_once(service: Running, tmp_path: Path) ->
         assert evaluate(service, name, "u1")["variant"] == arm
 
 
+def test_flags_and_experiments_over_several_databases(urls: list[str]) -> None:
+    """A unit's decisions have ids of their own, so that one evaluation writes into several databases."""
+    flags = {f"flag{i}": Application(variants={"a": "x", "b": "y"}, window=60.0 + i) for i in range(4)}
+    config = Config(storage=urls, applications=flags)
+    running = Running(Service(config))
+    try:
+        put(running, "colour", COLOUR)
+        put(running, "page", PAGE)
+        for i in range(8):
+            found = evaluate(running, "", f"u{i}")["flags"]
+            assert len(found) == 6 and all("value" in flag for flag in found)
+            assert evaluate(running, "", f"u{i}", plan="pro")["flags"] == found
+            for flag in found:
+                [counted] = track(running, "exposure", f"u{i}", flag=flag["key"]).json()["counted"]
+                assert counted["decision"] == flag["metadata"]["decision"]
+            assert len(track(running, "buy", f"u{i}").json()["counted"]) == 6
+        seqs = [len(engine.reading.journal.after(0, 10_000)) for engine in running.service.engine.each]
+        assert min(seqs) > 10
+    finally:
+        running.stop()
+
+
 @pytest.mark.parametrize("mode", ["adaptive", "bandit"])
 def test_shares_that_move_are_those_of_the_exposure(service: Running, mode: str) -> None:
     service.client.patch("/v1/experiments/page", content=json.dumps({"mode": mode}))
