@@ -1,6 +1,7 @@
 """Policies at the edge and flags: how exact, how fast, and whether they learn.
 
-    python -m benchmarks.edges exact [n]  # 10,000 contexts through every evaluator, and through Eppo's SDK
+    python -m benchmarks.edges exact [n] [decider]...
+                                          # 10,000 contexts through every evaluator, and through Eppo's SDK
     python -m benchmarks.edges speed      # a decision in JavaScript and Python, 10 arms x 20 features, beside ours
     python -m benchmarks.edges learn [python|node] [users] [seed]
                                           # 5,000 users through OpenFeature clients, clicks of 10 % against 30 %
@@ -45,10 +46,10 @@ from tests.service.serving import Running
 ROOT = Path(__file__).parents[1]
 
 
-def exact(contexts: str = "10000") -> None:
+def exact(contexts: str = "10000", *deciders: str) -> None:
     n = int(contexts)
     folder = Path(tempfile.mkdtemp())
-    for which in DECIDERS:
+    for which in deciders or DECIDERS:
         shop = shop_of(which)
         policy = shop.export(folder / "policy.json")
         for ending in (".mjs", ".py"):
@@ -64,6 +65,11 @@ def exact(contexts: str = "10000") -> None:
         with Server() as server, psycopg.connect(server.new_database(), autocommit=True) as connection:
             connection.execute(export.sql(policy, "postgresql"))
             told(which, "PostgreSQL", in_database(connection, asked, "%s"), ours)
+    if not deciders:
+        exact_for_eppo(n)
+
+
+def exact_for_eppo(n: int) -> None:
     chance = random.Random(1)
     seen = [context(chance, unseen=False) for _ in range(1000)]
     columns = EppoColumns(seen)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,10 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         ({"x": 1e150}, ["a"], "beyond 1e150"),
         ([{"x": [{"y": -1e200}]}], ["a"], "beyond 1e150"),
         ("text", ["a"], "the context must be an object"),
+        ([1], ["a"], "the context must be an object or a list of objects"),
+        ([{}, None], ["a"], "the context must be an object or a list of objects"),
+        ({}, [{"id": "a", "features": [[{}]]}], "an arm's features must be an object or a list of objects"),
+        ({}, [{"id": "a", "features": None}], "an arm's features must be an object or a list of objects"),
     ],
 )
 def test_what_the_service_refuses_an_evaluator_refuses(context: Any, arms: Any, message: str, tmp_path: Path) -> None:
@@ -244,6 +249,25 @@ def test_what_the_service_refuses_an_evaluator_refuses(context: Any, arms: Any, 
     asked = [{"context": context, "arms": arms}]
     for [answer] in (through_node(tmp_path, "policy.mjs", asked), through_python(tmp_path, "policy", asked)):
         assert message in answer
+
+
+@pytest.mark.parametrize("u", ["1", "-0.1", '"much"'])
+def test_the_number_of_a_draw_is_checked(u: str, tmp_path: Path) -> None:
+    policy = aw.UCB1(n_arms=2).policy()
+    export.write(policy, tmp_path / "policy.mjs")
+    export.write(policy, tmp_path / "policy.py")
+    (tmp_path / "draw.mjs").write_text(
+        'import { decide } from "./policy.mjs";\n'
+        f"try {{ decide({{}}, null, {{ u: {u} }}); }} catch (error) {{ console.log(error.message); }}\n"
+    )
+    done = subprocess.run(["node", str(tmp_path / "draw.mjs")], capture_output=True, text=True, check=True)
+    assert "u must be a number in [0, 1)" in done.stdout
+    space: dict[str, Any] = {}
+    exec((tmp_path / "policy.py").read_text(), space)
+    with pytest.raises(ValueError, match=r"u must be a number in \[0, 1\)"):
+        space["decide"](u=json.loads(u))
+    with pytest.raises(ValueError, match="arms must be a list"):
+        space["decide"](arms=[])
 
 
 # ---------------------------------------------------------------------- the document

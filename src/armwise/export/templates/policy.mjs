@@ -155,6 +155,14 @@ function walk(value, path, outermost, found) {
   }
 }
 
+// What has names: an object, or a list of objects.
+function named(value, what) {
+  const isObject = (item) => typeof item === "object" && item !== null && !Array.isArray(item);
+  if (!(Array.isArray(value) ? value.every(isObject) : isObject(value)))
+    throw new Error(`${what} must be an object or a list of objects`);
+  return value;
+}
+
 // ------------------------------------------------------------------ rows of hashed pairs
 
 // SplitMix64's finaliser of a pair: the position, and the sign as the lowest bit.
@@ -178,7 +186,8 @@ function places(arm, c) {
 // An arm's tokens; those that were met before share the places of their pairs.
 function readArm(sent) {
   const id = typeof sent === "string" ? sent : sent.id, list = [];
-  if (typeof sent !== "string" && sent.features !== undefined) walk(sent.features, "a", true, list);
+  if (typeof sent !== "string" && sent.features !== undefined)
+    walk(named(sent.features, "an arm's features"), "a", true, list);
   let key = id;
   for (let k = 0; k < list.length; k += 2) key += "\x00" + list[k].index;
   let known = arms.get(key);
@@ -377,7 +386,7 @@ function overAll(context) {
   const K = fixedArms.length;
   return floored(distribution(K, () => {
     const found = [];
-    if (hashed) walk(context, "c", true, found);
+    if (hashed) walk(named(context, "the context"), "c", true, found);
     const end = hashed ? hashedRow(NOBODY, [], found, room, 0) : plainRow(context, room, 0);
     room.starts.fill(0, 0, K);
     room.ends.fill(end, 0, K);
@@ -388,10 +397,7 @@ function overRows(context, given) {
   const K = given.length;
   return floored(distribution(K, () => {
     const found = [];
-    if (hashed) {
-      if (context === null || typeof context !== "object") throw new Error("the context must be an object");
-      walk(context, "c", true, found);
-    }
+    if (hashed) walk(named(context, "the context"), "c", true, found);
     let end = 0;
     for (let a = 0; a < K; ++a) {
       const arm = given[a];
@@ -413,6 +419,7 @@ export const uniform = (unit) =>
 export function decide(context = {}, offered = null, { unit = null, u = null, id = null } = {}) {
   const p = probabilities(context, offered), given = offered ?? fixedArms;
   const at = u !== null ? u : unit !== null ? uniform(unit) : crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
+  if (!(at >= 0 && at < 1)) throw new Error(`u must be a number in [0, 1), got ${at}`);
   let arm = 0, total = 0;
   for (let a = 0; a < p.length; ++a)
     if (p[a] > 0) {

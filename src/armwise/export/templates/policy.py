@@ -52,6 +52,8 @@ def _walk(value, path, outermost, found):
         found.append((hash, scaled))
     elif isinstance(value, dict):
         for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"a name must be a text, got {key!r}")
             _walk(item, path + ("" if outermost else "\x1f") + key, False, found)
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
@@ -59,6 +61,13 @@ def _walk(value, path, outermost, found):
             _walk(item, f"{path}\x1f{i}" if number else path, outermost, found)
     else:
         raise ValueError(f"not a value of JSON: {type(value).__name__}")
+
+
+def _named(value, what):
+    """What has names: an object, or a list of objects."""
+    if not (all(isinstance(item, dict) for item in value) if isinstance(value, list) else isinstance(value, dict)):
+        raise ValueError(f"{what} must be an object or a list of objects")
+    return value
 
 
 @functools.lru_cache(maxsize=1 << 18)
@@ -76,8 +85,8 @@ def _hashed_row(context, arm):
     encoder = POLICY["encoder"]
     dim, row = encoder["dim"], {}
     theirs = [] if arm is None else [(_hash("a\x1ei" + _id(arm)), 1.0)]
-    if isinstance(arm, dict):
-        _walk(arm.get("features"), "a", True, theirs)
+    if isinstance(arm, dict) and "features" in arm:
+        _walk(_named(arm["features"], "an arm's features"), "a", True, theirs)
 
     def add(c, a, value):
         i, sign = _place(c, a, dim)
@@ -253,10 +262,8 @@ def probabilities(context=None, arms=None):
         raise ValueError("two arms have the same id")
     context = {} if context is None else context
     if _hashed():
-        if not isinstance(context, (dict, list)):
-            raise ValueError("the context must be an object")
         found = []
-        _walk(context, "c", True, found)
+        _walk(_named(context, "the context"), "c", True, found)
         context = found
     if fixed is None:
         return _floored(_distribution([(models[0], _row(context, arm)) for arm in given]))
@@ -293,6 +300,8 @@ def decide(context=None, arms=None, *, unit=None, u=None, id=None):
     """Draw an arm: with ``u`` in [0, 1), with a ``unit`` that keeps its number, or by chance."""
     p, given = probabilities(context, arms), POLICY["arms"] if arms is None else arms
     at = u if u is not None else uniform(unit) if unit is not None else random.random()
+    if isinstance(at, bool) or not isinstance(at, (int, float)) or not 0.0 <= at < 1.0:
+        raise ValueError(f"u must be a number in [0, 1), got {at!r}")
     arm, total = 0, 0.0
     for a, each in enumerate(p):
         if each > 0.0:
