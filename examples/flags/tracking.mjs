@@ -1,13 +1,22 @@
-// Outcomes for flags that armwise answers: OpenFeature's own track(), whose events the protocol has no endpoint for.
+// Outcomes for flags that armwise answers: what OpenFeature's track() has, sent where the protocol has no endpoint.
 //
 //   const tracking = new Tracking("http://127.0.0.1:8000", { "X-API-Key": key });
 //   OpenFeature.addHooks(tracking.exposures);           // every evaluation was shown; leave it out where some are not
-//   await tracking.track("purchase", { targetingKey: "user-7" }, { flag: "banner", value: 3.5 });
+//   await OpenFeature.setProviderAndWait(tracking.into(new OFREPProvider({ baseUrl: "http://127.0.0.1:8000" })));
+//   client.track("purchase", { targetingKey: "user-7" }, { flag: "banner", value: 3.5 });
+//   await tracking.track(...);                          // the same, and says what it counted for
 export class Tracking {
   constructor(baseUrl, headers = {}) {
     this.url = `${baseUrl.replace(/\/$/, "")}/ofrep/v1/track`;
     this.headers = { "content-type": "application/json", ...headers };
     this.exposures = { after: (context, details) => this.exposed(context.flagKey, context.context, details) };
+  }
+
+  // Let a provider's client.track() reach the service; an event that is not taken is logged.
+  into(provider) {
+    provider.track = (name, context, details) =>
+      this.track(name, context, details).catch((error) => console.warn(`${name} was not tracked: ${error.message}`));
+    return provider;
   }
 
   async exposed(flag, context, details) {

@@ -2,17 +2,23 @@
 
 tracking = Tracking("http://127.0.0.1:8000", {"X-API-Key": key})
 openfeature.api.add_hooks([tracking])               # every evaluation was shown; leave it out where some are not
-tracking.track("purchase", "user-7", flag="banner", value=3.5)
+openfeature.api.set_provider(TrackingProvider(OFREPProvider("http://127.0.0.1:8000", ...), tracking))
+client.track("purchase", EvaluationContext("user-7"), TrackingEventDetails(3.5, {"flag": "banner"}))
+tracking.track("purchase", "user-7", flag="banner", value=3.5)              # the same, and says what it counted for
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import requests
+from openfeature.contrib.provider.ofrep import OFREPProvider
+from openfeature.evaluation_context import EvaluationContext
 from openfeature.flag_evaluation import FlagEvaluationDetails, FlagValueType
 from openfeature.hook import Hook, HookContext, HookHints
+from openfeature.track import TrackingEventDetails
 
 
 class Tracking(Hook):
@@ -36,3 +42,24 @@ class Tracking(Hook):
         answer.raise_for_status()
         counted: list[dict[str, Any]] = answer.json()["counted"]
         return counted
+
+
+class TrackingProvider(OFREPProvider):
+    """OFREP's provider, whose ``client.track`` reaches the service; an event that is not taken is logged."""
+
+    def __init__(self, provider: OFREPProvider, tracking: Tracking) -> None:
+        super().__init__(provider.base_url, headers_factory=provider.headers_factory, timeout=provider.timeout)
+        self._tracking = tracking
+
+    def track(
+        self, tracking_event_name: str, evaluation_context: EvaluationContext | None = None,
+        tracking_event_details: TrackingEventDetails | None = None,
+    ) -> None:  # fmt: skip
+        unit = evaluation_context.targeting_key if evaluation_context is not None else None
+        given = tracking_event_details or TrackingEventDetails()
+        details = dict(given.attributes) if given.value is None else {**given.attributes, "value": given.value}
+        try:
+            self._tracking.track(tracking_event_name, unit or "", **details)
+        except requests.RequestException as error:
+            answer = "" if error.response is None else error.response.text
+            logging.getLogger("flags").warning("%s was not tracked: %s %s", tracking_event_name, error, answer)

@@ -16,6 +16,7 @@ import pytest
 from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
+from openfeature.track import TrackingEventDetails
 
 from armwise.service.app import Service
 from armwise.service.config import Config
@@ -26,7 +27,7 @@ from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 
 sys.path.insert(0, str(Path(__file__).parents[4] / "examples" / "flags"))
-from tracking import Tracking
+from tracking import Tracking, TrackingProvider
 
 USERS = 120  # python -m benchmarks.edges has 5,000, and clicks of 10 % against 30 %
 HEADERS = {"X-API-Key": "secret"}
@@ -88,6 +89,22 @@ def test_python_sdk(service: Running) -> None:
     learnt(service, shown, USERS)
 
 
+def test_track_of_the_python_sdk_reaches_the_flag(service: Running, caplog: pytest.LogCaptureFixture) -> None:
+    provider = OFREPProvider(service.url, headers_factory=lambda: HEADERS)
+    openfeature.api.set_provider(TrackingProvider(provider, Tracking(service.url, HEADERS)))
+    client, one = openfeature.api.get_client(), EvaluationContext("one")
+    decision = str(client.get_float_details("price", 0.0, one).flag_metadata["decision"])
+    client.track("purchase", one, TrackingEventDetails(0.25, {"flag": "price"}))
+    assert service.service.engine.find("price", decision)[2].value == 0.25
+    assert not caplog.records
+    client.track("purchase", EvaluationContext(), TrackingEventDetails(0.25, {"flag": "price"}))
+    client.track("purchase", EvaluationContext("two"), TrackingEventDetails(attributes={"flag": "price"}))
+    assert [("TARGETING_KEY_MISSING" in text, "no decision" in text) for text in caplog.messages] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_python_sdk_gets_every_type_and_error(service: Running) -> None:
     openfeature.api.set_provider(OFREPProvider(service.url, headers_factory=lambda: HEADERS))
     client, one = openfeature.api.get_client(), EvaluationContext("one")
@@ -147,6 +164,7 @@ def test_npm_sdk(service: Running, npm_folder: Path) -> None:
     told = json.loads(done.stdout)
     learnt(service, told["shown"], USERS)
     words, price, layout, nothing, nobody = told["typed"]
+    assert service.service.engine.find("price", price["flagMetadata"]["decision"])[2].value == 0.25
     assert words["value"] in ("short", "long") and words["reason"] == "SPLIT" and words["variant"] == words["value"]
     assert price["value"] in (1.5, 2.5) and layout["value"] in ({"columns": 3}, {"columns": 1})
     assert (nothing["value"], nothing["errorCode"]) == (True, "FLAG_NOT_FOUND")

@@ -8,8 +8,9 @@ const { OFREPProvider } = require("@openfeature/ofrep-provider");
 const { Tracking } = await import(pathToFileURL(tracking));
 const { users, seed, headers, rates } = JSON.parse(given);
 
-await OpenFeature.setProviderAndWait(new OFREPProvider({ baseUrl: url, headers: Object.entries(headers) }));
 const client = OpenFeature.getClient(), report = new Tracking(url, headers);
+const provider = new OFREPProvider({ baseUrl: url, headers: Object.entries(headers) });
+await OpenFeature.setProviderAndWait(report.into(provider));
 let state = seed;
 const random = () => ((state = (state * 1103515245 + 12345) % 2147483648), state / 2147483648);
 const shown = [];
@@ -30,4 +31,5 @@ const typed = [
   await client.getBooleanDetails("nothing", true, { targetingKey: "one" }),
   await client.getBooleanDetails("banner", true, {}),
 ];
+await client.track("purchase", { targetingKey: "one" }, { flag: "price", value: 0.25 });
 console.log(JSON.stringify({ shown, typed }));
