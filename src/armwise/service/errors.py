@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
+_SLOT = re.compile(r"\x1f\d+")  # what the id of a slot's decision has behind the id that the caller knows
+
 
 class Conflict(Exception):
-    """The same id (or idempotency key) came before with other content.
+    """The same id (or idempotency key) came before with other content; a slot is called by the id of its list.
 
-    >>> raise Conflict("event e1 was decided with other content")
+    >>> raise Conflict("event e1\\x1f0 was decided with other content")
     Traceback (most recent call last):
     ...
     armwise.service.errors.Conflict: event e1 was decided with other content
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_SLOT.sub("", message))
 
 
 class Unknown(Exception):
@@ -23,7 +30,7 @@ class Unknown(Exception):
     """
 
     def __init__(self, message: str, id: str = "") -> None:
-        super().__init__(message)
+        super().__init__(_SLOT.sub("", message))
         self.id = id
 
 

@@ -7,7 +7,6 @@ Three dialects share one table of routes: ``/personalizer/v1.0``, ``/personalize
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Collection, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -79,7 +78,6 @@ class RankReward(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(RankRequest)
-_SLOT = re.compile(r"\x1f\d+")  # see ``slots``
 _CODES = {  # what the own API says, as the clients' lists of codes have it
     "BadArgument": "BadRequest",
     "NotFound": "ResourceNotFound",
@@ -219,12 +217,11 @@ async def activate(call: Call) -> Response:
 
 
 def recoded(problem: Problem) -> Problem:
-    """A problem with the code that the clients know, and the event id that the caller sent (not that of a slot).
+    """A problem with the code that the clients know.
 
-    >>> recoded(Problem(404, "NotFound", "no decision has the id e1\\x1f0")).response().body
+    >>> recoded(Problem(404, "NotFound", "no decision has the id e1")).response().body
     b'{"error":{"code":"ResourceNotFound","message":"no decision has the id e1"}}'
     """
-    problem.args = (_SLOT.sub("", str(problem)),)
     problem.code = _CODES.get(problem.code, problem.code)
     return problem
 
