@@ -80,7 +80,8 @@ class Caller(threading.Thread):
             self._ask_until_cut_off(line)
 
     def _ask_until_cut_off(self, line: Line) -> None:
-        self._post(line, TEST, {"arms": ARMS, "metrics": {"name": "spent", "kind": "amount"}}, 200, "PUT")
+        if line.ask("GET", TEST)[0] == 404:
+            self._post(line, TEST, {"arms": ARMS, "metrics": {"name": "spent", "kind": "amount"}}, 200, "PUT")
         n = 0
         while not self.halt:
             n += 1
