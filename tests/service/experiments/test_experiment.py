@@ -242,7 +242,7 @@ def test_what_an_experiment_is_made_of_stays(folder: str) -> None:
     [
         (lambda t: t.outcome("u", 1.0, "clicks"), "metric must be one of"),
         (lambda t: t.outcome("u", 2.0), "must lie in"),
-        (lambda t: t.outcome("u", math.nan), "must lie in"),
+        (lambda t: t.outcome("u", math.nan), "value must be a finite number"),
         (lambda t: t.assign(7), "unit must be a text"),
         (lambda t: t.assign(""), "unit must be a text"),
         (lambda t: t.stop("red"), "arm must be one of"),

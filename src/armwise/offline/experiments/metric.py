@@ -60,6 +60,8 @@ class Metric:
             if number is not None:
                 positive(f"{what} {of}", number)
         positive(f"tolerance {of}", self.tolerance, zero=True)
+        if not isinstance(self.guardrail, bool):
+            raise ValueError(f"guardrail {of} must be True or False, got {short(self.guardrail)}")
         if self.kind == "rate" and self.cap is not None:
             raise ValueError(f"cap {of} is for amounts: a rate's values are 0 or 1")
         if self.expected is not None:
@@ -131,7 +133,7 @@ def read_arm_names(arms: Any) -> tuple[str, ...]:
         raise ValueError(f"arms must be two or more names, control first, got {short(arms)}")
     if len(set(names)) < len(names):
         raise ValueError(f"arms must have different names, got {short(list(names))}")
-    return names
+    return tuple(map(str, names))
 
 
 def read_split(split: Any, arms: tuple[str, ...]) -> Floats:

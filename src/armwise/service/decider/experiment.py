@@ -61,6 +61,12 @@ def hosted_experiments(storage: str) -> Iterator[dict[str, HostedExperiment]]:
         _release(key, user)
 
 
+def _listed(name: str, what: str, given: Any) -> Iterable[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        raise ValueError(f"{name} must be a list of {what}, got {short(given)}")
+    return given
+
+
 class Experiment:
     """Assign units to arms, take their outcomes, and read the verdict as often as you like.
 
@@ -96,22 +102,33 @@ class Experiment:
             raise ValueError(f"name must be a text, got {short(name)}")
         if storage is not None and not isinstance(storage, (str, os.PathLike, Client)):
             raise ValueError(f"storage must be a folder, a PostgreSQL URL or a Client, got {short(storage)}")
+        if isinstance(storage, (str, os.PathLike)) and os.path.isfile(storage) and not str(storage).endswith(".db"):
+            raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
         definition = Definition.read(
             arms, metrics, split=split, risk=risk, planned=planned, start=start, ramp=ramp, holdout=holdout,
             exposure=exposure, eligible=eligible, forced=forced, mode=mode, least=least,
         )  # fmt: skip
-        self.name, self._closed, self._key = name, False, ""
-        self._hosted: HostedExperiment | RemoteExperiment
+        self.name, self._arms, self._closed, self._key = name, definition.arms, False, ""
+        self._made: HostedExperiment | RemoteExperiment
         if isinstance(storage, Client):
-            self._hosted = RemoteExperiment(storage, name)
-            self._hosted.create(definition.asked())
+            remote = self._made = RemoteExperiment(storage, name)
+            remote.create(definition.asked())
             return
         engine, self._key = _engine(None if storage is None else os.fspath(storage), clock, self)
         try:
-            self._hosted = create(engine, name, definition)
+            self._made = create(engine, name, definition)
         except BaseException:
             _release(self._key, self)
             raise
+
+    @property
+    def _hosted(self) -> HostedExperiment | RemoteExperiment:
+        if self._closed:
+            raise ValueError("this Experiment is closed: make it again, with the same name and storage")
+        return self._made
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.name!r}: {', '.join(self._arms)}>"
 
     # ------------------------------------------------------------------ units
 
@@ -131,7 +148,13 @@ class Experiment:
         ...     len(test.assign_many(["u1", ("u2", {"device": "phone"})]))
         2
         """
-        return self._hosted.assign([unit if isinstance(unit, tuple) else (unit, None) for unit in units])
+        pairs = []
+        for unit in _listed("units", "units", units):
+            pair = unit if isinstance(unit, tuple) else (unit, None)
+            if len(pair) != 2:
+                raise ValueError(f"units must be units, or pairs of unit and context, got {short(unit)}")
+            pairs.append(pair)
+        return self._hosted.assign(pairs)
 
     def expose(self, unit: str) -> bool:
         """Record that the unit saw its arm: it counts from now on. Return False if it is not in the experiment.
@@ -163,7 +186,7 @@ class Experiment:
         ['taken', 'not in the experiment']
         """
         read = []
-        for outcome in outcomes:
+        for outcome in _listed("outcomes", "(unit, value)", outcomes):
             if not isinstance(outcome, (tuple, list)) or not 2 <= len(outcome) <= 4:
                 raise ValueError(f"outcomes must be (unit, value), and if wanted metric and id, got {short(outcome)}")
             read.append((*outcome, *[None] * (4 - len(outcome))))

@@ -14,6 +14,13 @@ import msgspec
 from armwise.features.encoding.from_python import read_context
 from armwise.offline.experiments.verdict import ArmResult, EarlyLook, ExperimentVerdict
 from armwise.service.decider.client import Client
+from armwise.service.experiments.arguments import (
+    read_metric_name,
+    read_outcome_id,
+    read_said,
+    read_unit,
+    read_value,
+)
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
 from armwise.service.experiments.hosted import BATCH
 from armwise.service.log.retain import Erased
@@ -34,6 +41,10 @@ class RemoteExperiment:
         sent = None if body is None else msgspec.json.encode(body)
         return json.loads(self._client.send(method, self._path + path, sent))
 
+    def _change(self, by: str, why: str, **changes: Any) -> dict[str, Any]:
+        by, why = read_said(by, why)
+        return dict(self._ask("PATCH", "", changes | {"by": by, "why": why})["experiment"])
+
     def create(self, told: dict[str, Any]) -> None:
         """Create it, or find the existing one."""
         self._ask("PUT", "", told)
@@ -42,7 +53,7 @@ class RemoteExperiment:
         """The arms of units."""
         found: list[Assignment] = []
         for start in range(0, len(units), BATCH):
-            some = [{"unit": unit, "context": json.loads(read_context(context)[0])} for unit, context in
+            some = [{"unit": read_unit(unit), "context": json.loads(read_context(context)[0])} for unit, context in
                     units[start : start + BATCH]]  # fmt: skip
             answer = self._ask("POST", "/assignments", {"units": some})["assignments"]
             found += [Assignment(each["arm"], each["unit"], each["reason"], each["probability"]) for each in answer]
@@ -50,14 +61,17 @@ class RemoteExperiment:
 
     def expose(self, units: Sequence[str]) -> list[bool]:
         """Record that units saw their arms."""
-        return list(self._ask("POST", "/exposures", {"units": list(units)})["exposed"])
+        return list(self._ask("POST", "/exposures", {"units": [read_unit(unit) for unit in units]})["exposed"])
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         """Report outcomes; each without an id gets one, so that a retry counts once."""
         found: list[OutcomeReceipt] = []
         for start in range(0, len(outcomes), BATCH):
-            some = [{"unit": unit, "value": value, "metric": metric, "id": id or uuid.uuid4().hex} for
-                    unit, value, metric, id in outcomes[start : start + BATCH]]  # fmt: skip
+            some = [
+                {"unit": read_unit(unit), "value": read_value(value), "metric": read_metric_name(metric),
+                 "id": uuid.uuid4().hex if id is None else read_outcome_id(id)}
+                for unit, value, metric, id in outcomes[start : start + BATCH]
+            ]  # fmt: skip
             answer = self._ask("POST", "/outcomes", {"outcomes": some})["outcomes"]
             found += [msgspec.convert(each, OutcomeReceipt) for each in answer]
         return found
@@ -71,28 +85,28 @@ class RemoteExperiment:
 
     def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
         """Give everybody one arm."""
-        made = self._ask("PATCH", "", {"stop": arm or "", "by": by, "why": why})["experiment"]
+        made = self._change(by, why, stop=arm or "")
         return str(made["stopped"])
 
     def mode(self, mode: str, by: str = "", why: str = "") -> None:
         """Switch the mode."""
-        self._ask("PATCH", "", {"mode": mode, "by": by, "why": why})
+        self._change(by, why, mode=mode)
 
     def ramp(self, share: float, by: str = "", why: str = "") -> None:
         """Let this share of the eligible units take part."""
-        self._ask("PATCH", "", {"ramp": share, "by": by, "why": why})
+        self._change(by, why, ramp=share)
 
     def split(self, split: Any, by: str = "", why: str = "") -> None:
         """Assign new units with these shares."""
-        self._ask("PATCH", "", {"split": split, "by": by, "why": why})
+        self._change(by, why, split=split)
 
     def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
         """Give a tester this arm."""
-        self._ask("PATCH", "", {"force": {unit: arm}, "by": by, "why": why})
+        self._change(by, why, force={read_unit(unit): arm})
 
     def erase(self, unit: str) -> Erased:
         """Delete a unit's assignment and outcomes."""
-        return msgspec.convert(self._ask("POST", "/erasures", {"unit": unit}), Erased)
+        return msgspec.convert(self._ask("POST", "/erasures", {"unit": read_unit(unit)}), Erased)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and state."""

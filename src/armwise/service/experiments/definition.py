@@ -158,7 +158,11 @@ def read_eligible(eligible: Mapping[str, Any] | None) -> dict[str, list[Any]]:
         return {}
     if not isinstance(eligible, Mapping) or not all(isinstance(name, str) for name in eligible):
         raise ValueError(f"eligible must be a dictionary of names and values of the context, got {short(eligible)}")
-    return {name: list(v) if isinstance(v, (list, tuple, set, frozenset)) else [v] for name, v in eligible.items()}
+    found = {name: list(v) if isinstance(v, (list, tuple, set, frozenset)) else [v] for name, v in eligible.items()}
+    for name, values in found.items():
+        if not all(value is None or isinstance(value, (str, int, float)) for value in values):
+            raise ValueError(f"eligible: the values of {name!r} must be texts, numbers or truths, got {short(values)}")
+    return found
 
 
 def read_forced(forced: Mapping[str, str] | None, arms: tuple[str, ...]) -> dict[str, str]:

@@ -18,6 +18,13 @@ from armwise.offline.experiments.verdict import ExperimentVerdict
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Conflict, Unavailable, Unknown
+from armwise.service.experiments.arguments import (
+    read_metric_name,
+    read_outcome_id,
+    read_said,
+    read_unit,
+    read_value,
+)
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt, Reason
 from armwise.service.experiments.definition import (
     ASSIGNED,
@@ -157,7 +164,7 @@ class HostedExperiment:
 
     def _assign(self, units: Sequence[tuple[str, Any]], count: bool) -> list[Assignment]:
         made = self.definition
-        read = [(_unit(unit), *read_context(context)) for unit, context in units]
+        read = [(read_unit(unit), *read_context(context)) for unit, context in units]
         ids = {unit: self.unit_id(unit) for unit, _, _ in read}
         if not made.stopped:
             self._remember(list(ids.values()))
@@ -196,7 +203,7 @@ class HostedExperiment:
 
     def prepare(self, unit: str, context: bytes, tokens: Any) -> Assignment | Write:
         """The arm of a unit that has one, or the write that assigns one; the unit counts once it is exposed."""
-        made, id = self.definition, self.unit_id(_unit(unit))
+        made, id = self.definition, self.unit_id(read_unit(unit))
         if not made.stopped:
             self._remember([id])
         settled = self._settled(made, unit, id, context)
@@ -310,7 +317,7 @@ class HostedExperiment:
 
     def count(self, units: Sequence[str]) -> list[bool]:
         """Let units that were assigned count from here on; whether each is in the experiment."""
-        ids = [self.unit_id(_unit(unit)) for unit in units]
+        ids = [self.unit_id(read_unit(unit)) for unit in units]
         there = self._count(ids)
         return [id in there for id in ids]
 
@@ -354,11 +361,16 @@ class HostedExperiment:
         made = self.definition
         apps, goal = made.applications(self.name), made.goal.name
         read = []
-        for unit, value, metric, key in outcomes:
-            name = goal if metric is None else metric
+        contents: dict[tuple[str, str], tuple[str, float]] = {}  # by metric and id
+        for unit, told, metric, given in outcomes:
+            name, value, key = read_metric_name(metric), read_value(told), read_outcome_id(given)
+            name = goal if name is None else name
             self.check_outcome(name, value)
-            request = "" if key is None else f"outcome {check_id('the id of an outcome', str(key))}"
-            read.append((_unit(unit), name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
+            unit = read_unit(unit)
+            if key is not None and contents.setdefault((name, key), (unit, value)) != (unit, value):
+                raise ValueError(f"outcomes: the id {key!r} is there twice, with other content")
+            request = "" if key is None else f"outcome {key}"
+            read.append((unit, name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
         groups: dict[tuple[Engine, ...], list[Write]] = {}  # by the journals that may have the unit
         there: set[tuple[str, str]] = set()
         for _, _, write in read:
@@ -391,7 +403,7 @@ class HostedExperiment:
 
     def erase(self, unit: str, retentions: Sequence[Retention] = ()) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
-        id, made = self.unit_id(_unit(unit)), self.definition
+        id, made = self.unit_id(read_unit(unit)), self.definition
         if id in made.forced:
             self.force(unit, None)
         apps = [*made.applications(self.name).values(), self._uncounted]
@@ -453,6 +465,7 @@ class HostedExperiment:
 
     def change(self, what: str, by: str = "", why: str = "", **changes: Any) -> Definition:
         """Change settings from now on, with a line in the decision log."""
+        by, why = read_said(by, why)
         made = self.definition
         line = LogLine(self.engine.now(), what, by, why)
         made = msgspec.structs.replace(made, **changes, log=(*made.log, line))
@@ -468,7 +481,8 @@ class HostedExperiment:
         if arm is None:
             verdict = self.verdict()
             better = verdict.arm is not None and "harms" not in verdict.sentence
-            arm, why = (verdict.arm if better and verdict.arm is not None else made.control), why or verdict.sentence
+            arm = verdict.arm if better and verdict.arm is not None else made.control
+            why = verdict.sentence if why == "" else why
         if arm not in made.arms:
             raise ValueError(f"arm must be one of {list(made.arms)}, got {short(arm)}")
         self.change(f"stopped with {arm}", by, why, stopped=arm)
@@ -491,7 +505,7 @@ class HostedExperiment:
     def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
         """Give a tester this arm, outside the numbers; None: no longer."""
         made = self.definition
-        id = self.unit_id(_unit(unit))
+        id = self.unit_id(read_unit(unit))
         forced = {tester: each for tester, each in made.forced.items() if tester != id}
         if arm is not None:
             read_forced({unit: arm}, made.arms)  # an error names the unit, not its hash
@@ -512,12 +526,6 @@ class HostedExperiment:
         found: dict[str, Any] = {"name": self.name, "mode": made.mode, "log": []} | msgspec.to_builtins(made)
         found["state"] = made.state
         return found
-
-
-def _unit(unit: Any) -> str:
-    if not isinstance(unit, str) or not unit:
-        raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
-    return unit
 
 
 def _arms(made: Definition) -> list[bytes]:
