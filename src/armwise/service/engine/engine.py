@@ -281,8 +281,10 @@ class Engine(RequestPreparer):
         """The event up to which the application's log was deleted; nothing before it is shown."""
         return self.model(app).settings.forgotten
 
-    def configure(self, app: str, change: Change) -> None:
-        """Change settings (and ``epsilon`` where the agent has one); return when they apply."""
+    def configure(self, app: str, change: Change, request: str = "") -> None:
+        """Change settings (and ``epsilon`` where the agent has one); return when they apply.
+
+        Conflict where a change of the same ``request``, and other content, came before."""
         model = self.model(app)
         settings = model.settings.changed(change)
         model.check_reward(settings.default)
@@ -290,7 +292,7 @@ class Engine(RequestPreparer):
         epsilon = change.epsilon
         if epsilon is not msgspec.UNSET and not (hasattr(model.agent, "epsilon") and 0.0 <= epsilon <= 1.0):
             raise InvalidInput("epsilon must lie in [0, 1], for an agent that has one")
-        self.journal_change(app, change)
+        self.journal_change(app, change, request=request)
 
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
         """Serve these applications from now on; with ``only``, no others except those created by request.

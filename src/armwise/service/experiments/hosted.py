@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -59,11 +60,15 @@ from armwise.service.log.subjects import DECISION
 
 BATCH = 1000  # units in one commit
 REMEMBERED = 100_000  # assignments in memory
-TRIES = 5
+TRIES = 50  # writes that meet those of others
 FIRST = 50  # units of each arm, before which an adaptive split is an equal one
 REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
 HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
 _SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
+
+
+_creating: weakref.WeakKeyDictionary[ServedEngine, Any] = weakref.WeakKeyDictionary()  # locks
+_finding = threading.Lock()
 
 
 def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExperiment:
@@ -71,6 +76,13 @@ def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExp
     check_id("the experiment's name", name)
     if "/" in name:
         raise ValueError(f"name must have no '/', got {name!r}")
+    with _finding:
+        lock = _creating.setdefault(engine, engine.system.lock())
+    with lock:  # whoever comes second finds what the first one made
+        return _create(engine, name, definition)
+
+
+def _create(engine: ServedEngine, name: str, definition: Definition) -> HostedExperiment:
     if name in engine.models or name in engine.creations:
         found = HostedExperiment(engine, name)
         before = found.definition
@@ -463,17 +475,27 @@ class HostedExperiment:
             self._moving = n, tuple(split.tolist())
         return self._moving[1]
 
-    def change(self, what: str, by: str = "", why: str = "", **changes: Any) -> Definition:
-        """Change settings from now on, with a line in the decision log."""
+    def change(self, what: str, edit: Callable[[Definition], dict[str, Any]], by: str = "", why: str = "") -> None:
+        """Change settings from now on, with a line in the decision log.
+
+        ``edit`` gives what changes of the definition as it is: anew, where somebody else changed it meanwhile.
+        """
         by, why = read_said(by, why)
-        made = self.definition
-        line = LogLine(self.engine.now(), what, by, why)
-        made = msgspec.structs.replace(made, **changes, log=(*made.log, line))
-        extra = self.engine.model(self.name).settings.extra | {KEY: made.plain()}
-        drift = ALERT if made.mode == "bandit" and not made.stopped else OFF
-        self.engine.configure(self.name, Change(extra=extra, drift=drift))
-        self._moving = 0.0, ()
-        return made
+        for _ in range(TRIES):
+            before = self.definition
+            line = LogLine(self.engine.now(), what, by, why)
+            made = msgspec.structs.replace(before, **edit(before), log=(*before.log, line))
+            extra = self.engine.model(self.name).settings.extra | {KEY: made.plain()}
+            drift = ALERT if made.mode == "bandit" and not made.stopped else OFF
+            try:
+                change = Change(extra=extra, drift=drift)
+                self.engine.configure(self.name, change, f"experiment change {len(before.log)}")
+            except Conflict:  # there is a change of this number, which is not learnt here yet
+                self.engine.wait_learnt()
+                continue
+            self._moving = 0.0, ()
+            return
+        raise Unavailable("others change the experiment at the same time: try again")
 
     def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
         """Give everybody one arm from now on: the one that is named, the verdict's, or control."""
@@ -485,34 +507,36 @@ class HostedExperiment:
             why = verdict.sentence if why == "" else why
         if arm not in made.arms:
             raise ValueError(f"arm must be one of {list(made.arms)}, got {short(arm)}")
-        self.change(f"stopped with {arm}", by, why, stopped=arm)
+        self.change(f"stopped with {arm}", lambda _: {"stopped": arm}, by, why)
         return arm
 
     def mode(self, mode: str, by: str = "", why: str = "") -> None:
         """Switch between a fixed split, one that moves towards better arms, and a bandit."""
-        self.change(f"mode {mode}", by, why, mode=read_mode(mode), stopped="")
+        changes = {"mode": read_mode(mode), "stopped": ""}
+        self.change(f"mode {mode}", lambda _: changes, by, why)
 
     def ramp(self, share: float, by: str = "", why: str = "") -> None:
         """Let this share of the eligible units take part; those that do already stay."""
-        self.change(f"ramp {share:g}", by, why, ramp=read_ramp(share))
+        changes = {"ramp": read_ramp(share)}
+        self.change(f"ramp {share:g}", lambda _: changes, by, why)
 
     def split(self, split: Any, by: str = "", why: str = "") -> None:
         """Assign new units with these shares."""
         shares = tuple(read_split(split, self.definition.arms).tolist())
         said = ", ".join(f"{arm} {share:g}" for arm, share in zip(self.definition.arms, shares, strict=True))
-        self.change(f"split {said}", by, why, split=shares)
+        self.change(f"split {said}", lambda _: {"split": shares}, by, why)
 
     def force(self, unit: str, arm: str | None, by: str = "", why: str = "") -> None:
         """Give a tester this arm, outside the numbers; None: no longer."""
-        made = self.definition
         id = self.unit_id(read_unit(unit))
-        forced = {tester: each for tester, each in made.forced.items() if tester != id}
         if arm is not None:
-            read_forced({unit: arm}, made.arms)  # an error names the unit, not its hash
-            forced = read_forced(forced | {id: arm}, made.arms)
-        self.change(
-            "a tester is forced no longer" if arm is None else f"forced a tester to {arm}", by, why, forced=forced
-        )
+            read_forced({unit: arm}, self.definition.arms)  # an error names the unit, not its hash
+
+        def forced(made: Definition) -> dict[str, Any]:
+            others = {tester: each for tester, each in made.forced.items() if tester != id}
+            return {"forced": others if arm is None else read_forced(others | {id: arm}, made.arms)}
+
+        self.change("a tester is forced no longer" if arm is None else f"forced a tester to {arm}", forced, by, why)
 
     def report(self) -> str:
         """The page: verdict, intervals over time, arms, log."""

@@ -435,11 +435,11 @@ class ShardedEngine:
 
     # ------------------------------------------------------------------ what concerns all databases
 
-    def configure(self, app: str, change: Change) -> None:
+    def configure(self, app: str, change: Change, request: str = "") -> None:
         """Change settings, from now on; returns when they are in force."""
         with self.merging:  # a change that has not reached all of them is not merged
             for engine in self.each:
-                engine.configure(app, change)
+                engine.configure(app, change, request)
             self.merge()
 
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
