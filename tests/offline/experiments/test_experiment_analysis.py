@@ -141,6 +141,18 @@ def test_the_intervals_cover_at_the_end_and_in_relative_terms():
     assert missed <= 12 and missed_relative <= 12  # 5 % allowed: 7.5 on average, were it tight
 
 
+def test_a_relative_lift_lies_in_its_interval():
+    """Of a rate that nearly nobody has, the estimate of an arm's own part can fall below zero."""
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 12])
+        arms = rng.integers(0, 3, 900)
+        lifts = LiftSequence(3)
+        lifts.update(arms, [1 / 3, 1 / 3, 1 / 3], rng.random(900) < 0.002)
+        for a in (1, 2):
+            middle, low, high = lifts.relative(a)
+            assert math.isnan(middle) or -1.0 <= low <= middle <= high
+
+
 def test_amounts_with_a_cap_are_clipped_and_told_and_those_without_wait():
     rng = np.random.default_rng(10)
     arms, y = rng.integers(0, 2, 4000), rng.exponential(20.0, 4000)

@@ -319,9 +319,9 @@ class ExperimentAnalysis:
                 found.append(f"{metric.name} has no cap: its intervals are asymptotic, and nothing is decided before "
                              f"{self.start:,} units in an arm and in control")  # fmt: skip
             elif int(lifts.clipped):
-                found.append(
-                    f"{int(lifts.clipped):,} values of {metric.name} outside [0, {metric.limit:g}] were clipped"
-                )
+                n = int(lifts.clipped)
+                values = "value" if n == 1 else "values"
+                found.append(f"clipped to [0, {metric.limit:g}]: {n:,} {values} of {metric.name}")
         return found
 
 

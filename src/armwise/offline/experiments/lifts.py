@@ -219,7 +219,8 @@ class LiftSequence:
         up, down = float(self._up[a]), float(self._down[a])
         middle = up / down - 1.0 if down > 0.0 else math.nan
         if not self.ready(a) or not down > 0.0:
-            return middle, -1.0 if self.cap is not None else -math.inf, math.inf
+            least = -1.0 if self.cap is not None else -math.inf
+            return max(middle, least), least, math.inf
 
         def outside(q: float, sign: float) -> bool:
             v, s = float(self._up2[a]) + q * q * float(self._down2[a]), sign * (up - q * down)
@@ -238,7 +239,8 @@ class LiftSequence:
                 half = 0.5 * (start + stop)
                 start, stop = (half, stop) if outside(half, sign) else (start, half)
             ends.append(stop)
-        return middle, ends[0] - 1.0, ends[1] - 1.0 if ends[1] < MOST_TIMES else math.inf
+        low, high = ends[0] - 1.0, ends[1] - 1.0 if ends[1] < MOST_TIMES else math.inf
+        return min(max(middle, low), high), low, high
 
     def arm_interval(self, a: int) -> tuple[float, float]:
         """The interval of the mean of an arm's own units."""
