@@ -170,7 +170,7 @@ def test_who_takes_no_part_gets_the_experiments_answer(service: Running) -> None
     tester = evaluate(service, "old", "tester")
     assert (tester["variant"], tester["reason"]) == ("blue", "TARGETING_MATCH")
     assert track(service, "outcome", "tester", flag="old").json() == {"counted": []}
-    service.service.experiment("old").change("eligible", eligible={"country": ["de"]})
+    service.service.experiment("old").change("eligible", lambda _: {"eligible": {"country": ["de"]}})
     assert evaluate(service, "old", "v0", country="fr")["variant"] == "control"
 
 
