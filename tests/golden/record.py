@@ -163,7 +163,7 @@ def _experiment(engine: Engine) -> None:
     made = Definition.read(["control", "blue"], metrics, exposure=True, start=2, planned=20)
     test = create(engine, EXPERIMENT, made)
     test.assign([(unit, {"hour": 1}) for unit in UNITS])
-    test.change("ramp 0.5", "ann", "to see", ramp=0.5)
+    test.ramp(0.5, "ann", "to see")
     test.expose(UNITS[:8])
     test.outcome([(unit, 0.5 + k, None, f"paid {k}") for k, unit in enumerate(UNITS[:6])])
     test.outcome([(UNITS[1], 1.0, "harm", None)])

@@ -152,6 +152,37 @@ def test_a_test_finds_the_better_arm_stops_and_says_why(folder: str) -> None:
         assert line["what"] == "stopped with blue" and line["by"] == "ann" and "better than control" in line["why"]
 
 
+def test_outcomes_of_units_that_are_not_in_the_experiment_are_counted(folder: str) -> None:
+    with aw.Experiment("colour", ARMS, AT_ONCE, storage=folder, forced={"tester": "blue"}) as test:
+        test.assign_many(["u1", "tester"])
+        told = test.outcome_many([("u1", 1.0), ("stranger", 1.0), ("tester", 1.0)])
+        assert [receipt.status for receipt in told] == ["taken", "not in the experiment", "not in the experiment"]
+        test.outcome("stranger")
+        [note] = [note for note in test.verdict().notes if "not in the experiment" in note]
+        assert note.endswith(": 3") and sum(test.verdict().units.values()) == 1
+
+
+def test_a_unit_of_too_many_outcomes_is_named(folder: str) -> None:
+    with aw.Experiment("shop", ["a", "b"], {"name": "spent", "kind": "amount"}, storage=folder) as test:
+        test.assign("ann")
+        test.outcome_many([("ann", 1.0)] * 1000)
+        with pytest.raises(ValueError, match="unit 'ann' has 1000 rewards already"):
+            test.outcome("ann", 1.0)
+
+
+def test_a_promise_of_every_outcome_that_is_not_kept_is_noticed(folder: str) -> None:
+    """Reports only of what happened, where zeros were promised: the better arm has more of them, and a rate of 1."""
+    rng = np.random.default_rng(6)
+    with aw.Experiment("colour", ["control", "blue"], AT_ONCE, storage=folder) as test:
+        arms = test.assign_many([f"u{i}" for i in range(4000)])
+        bought = [arm.unit for arm in arms if rng.random() < (0.5 if arm == "blue" else 0.35)]
+        test.outcome_many([(unit, 1.0) for unit in bought])
+        verdict = test.verdict()
+        assert verdict.action == "check" and "outcomes of buy do not come from the arms" in verdict.sentence
+        assert any("zeros that are not reported" in note for note in verdict.notes)
+        assert "Outcomes of buy come" not in test.report()
+
+
 def test_it_goes_on_as_a_bandit_that_knows_what_was_seen(folder: str) -> None:
     rng = np.random.default_rng(4)
 

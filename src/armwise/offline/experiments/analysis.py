@@ -14,7 +14,7 @@ from armwise.core.seeds import stream
 from armwise.offline.experiments.early import EarlyLooks
 from armwise.offline.experiments.lifts import LiftSequence
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
-from armwise.offline.experiments.mismatch import CAUSES, MismatchTest
+from armwise.offline.experiments.mismatch import CAUSES, CAUSES_OF_MISSING, MISMATCH_RISK, MismatchTest
 from armwise.offline.experiments.verdict import (
     Action,
     ArmResult,
@@ -62,6 +62,7 @@ class ExperimentAnalysis:
         self.mismatch = MismatchTest(len(self.arms), shape=shape)
         self.lifts: dict[str, LiftSequence] = {}
         self.early: dict[str, EarlyLooks] = {}  # of the metrics with a window
+        self.reported: dict[str, MismatchTest] = {}  # units with outcomes, of the metrics without one
         self._least, self._most = np.full(len(self.arms), np.inf), np.zeros(len(self.arms))  # shares so far
         self.history: dict[str, list[tuple[int, list[tuple[float, float, float]]]]] = {}
         self._single = shape == ()
@@ -74,7 +75,9 @@ class ExperimentAnalysis:
                 variance=metric.variance, start=start, tolerance=slack, shape=shape,
             )  # fmt: skip
             self.history[metric.name] = []
-            if metric.window is not None:
+            if metric.window is None:
+                self.reported[metric.name] = MismatchTest(len(self.arms), shape=shape)
+            else:
                 self.early[metric.name] = EarlyLooks(
                     metric, len(self.arms), alpha=self.risk / (2 * others * alike), planned=self.planned, start=start,
                     shape=shape,
@@ -104,6 +107,8 @@ class ExperimentAnalysis:
         if self._metric(metric).kind == "rate" and not np.all((values >= 0.0) & (values <= 1.0)):
             raise ValueError(f"values of {metric!r}, a rate, must lie in [0, 1], got {short(values)}")
         lifts = self.lifts[metric]
+        if metric in self.reported:
+            self.reported[metric].update(arms, shares)
         if not self._single:
             lifts.update(arms, shares, values)
             return
@@ -166,8 +171,13 @@ class ExperimentAnalysis:
         found = [*notes, *self._notes(), f"several arms and goals share the risk of {_percent(self.risk)} (Bonferroni)"]
         if any(metric.guardrail for metric in self.metrics):
             found[-1] += ", arms and guardrails another"
+        missing = {name: float(test.p_now) for name, test in self.reported.items()}
         return ExperimentVerdict(action, sentence, arm, results, units, float(self.mismatch.p_value), tuple(found),
-                                 (*rests, MISMATCH), more, early)  # fmt: skip
+                                 (*rests, MISMATCH), more, early, missing)  # fmt: skip
+
+    def _missing(self) -> str | None:
+        """The first metric whose outcomes do not come from the arms as its units' shares say."""
+        return next((n for n, test in self.reported.items() if test.p_now < MISMATCH_RISK / len(self.reported)), None)
 
     def _look(self, metric: Metric) -> EarlyLook | None:
         """What units brought within an age, while the windows of more than half of them are open."""
@@ -226,10 +236,16 @@ class ExperimentAnalysis:
             return about if metric in loose else risk
 
         if float(self.mismatch.alarm) > 0:
-            counts = ", ".join(f"{name} {int(n):,} of {e:,.0f} expected" for name, n, e in
-                               zip(self.arms, self.mismatch.counts, self.mismatch.expected, strict=True))  # fmt: skip
-            return "check", (f"check: units do not arrive in the arms as the shares say ({counts}; p = "
-                             f"{float(self.mismatch.p_value):.1g}): no lift can be trusted"), None, None  # fmt: skip
+            found = f"{self._counts(self.mismatch)}; p = {float(self.mismatch.p_value):.1g}"
+            said = f"check: units do not arrive in the arms as the shares say ({found}): no lift can be trusted"
+            return "check", said, None, None
+        if (metric := self._missing()) is not None:
+            test = self.reported[metric]
+            found = f"{self._counts(test)}; p = {float(test.p_now):.1g}"
+            said = (
+                f"check: outcomes of {metric} do not come from the arms as the shares say ({found}): those of one arm"
+            )
+            return "check", f"{said} are lost, or come later, and no lift can be trusted", None, None
         guards = {metric.name for metric in self.metrics if metric.guardrail}
         harmful = [r for r in results if r.metric in guards and r.worse_after]
         harmed = {r.arm for r in harmful}
@@ -263,6 +279,10 @@ class ExperimentAnalysis:
         if more is None:
             return "go on", f"go on: {self._waits(results, early, closes)}", None, None
         return "go on", f"go on: about {_rounded(more):,} more units at this rate", None, more
+
+    def _counts(self, test: MismatchTest) -> str:
+        pairs = zip(self.arms, test.counts, test.expected, strict=True)
+        return ", ".join(f"{name} {int(n):,} of {e:,.0f} expected" for name, n, e in pairs)
 
     def _waits(self, results: Sequence[ArmResult], early: Sequence[EarlyLook], closes: float | None) -> str:
         """Why nobody can say how many more units are needed."""
@@ -311,6 +331,8 @@ class ExperimentAnalysis:
         found = []
         if float(self.mismatch.alarm) > 0:
             found += [f"what usually causes it: {cause}" for cause in CAUSES]
+        elif self._missing() is not None:
+            found += [f"what usually causes it: {cause}" for cause in CAUSES_OF_MISSING]
         if np.any(self._most - self._least > 1e-9):
             found.append("shares moved: a lift is a weighted mean over units, and arms' own means are not comparable")
         for metric in self.metrics:

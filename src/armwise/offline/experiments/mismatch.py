@@ -19,6 +19,12 @@ CAUSES = (
     "shares changed outside the experiment, or caches that serve one arm to all",
 )
 
+CAUSES_OF_MISSING = (
+    "outcomes of one arm that are lost: a page of it that does not report, an error, a filter",
+    "outcomes that come later from one arm than from another: the alarm ends when they are there",
+    "zeros that are not reported, where an arm brings more: window=None promises every unit's outcome",
+)
+
 
 class MismatchTest:
     """The sequential multinomial test of Lindon and Malek (2022).
@@ -69,4 +75,10 @@ class MismatchTest:
     def p_value(self) -> Floats:
         """The chance of evidence as strong as the strongest so far, at any time, if the shares are right."""
         found: Floats = np.minimum(1.0, np.exp(-self.most))
+        return found
+
+    @property
+    def p_now(self) -> Floats:
+        """The same of the evidence as it is now: what comes later can take it back."""
+        found: Floats = np.minimum(1.0, np.exp(-self.evidence))
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from armwise.core.tools.text_tables import html_table, text_table
@@ -71,7 +71,8 @@ class EarlyLook:
 class ExperimentVerdict:
     """The verdict: ``action``, the sentence, every arm's numbers, and what they rest on. It prints as a table.
 
-    ``action`` is "stop", "go on", or "check" where the shares of the arms are not those that were stated.
+    ``action`` is "stop", "go on", or "check" where the shares of the arms are not those that were stated, among the
+    units or among those with an outcome of a metric whose outcomes are all reported.
 
     >>> from armwise.offline import ExperimentAnalysis
     >>> ExperimentAnalysis(["control", "blue"]).verdict().action
@@ -88,6 +89,7 @@ class ExperimentVerdict:
     rests_on: tuple[str, ...]
     more_units: int | None = None
     early: tuple[EarlyLook, ...] = ()  # metrics that few units have settled; no reason to stop
+    missing: dict[str, float] = field(default_factory=dict)  # by metric: as mismatch, of the units with an outcome
 
     def result(self, arm: str, metric: str) -> ArmResult:
         """The numbers of one arm and metric."""

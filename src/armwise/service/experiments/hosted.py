@@ -63,6 +63,7 @@ REMEMBERED = 100_000  # assignments in memory
 TRIES = 50  # writes that meet those of others
 FIRST = 50  # units of each arm, before which an adaptive split is an equal one
 REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
+OUTSIDE = "outcomes of units that are not in the experiment (not assigned, forced, held out, not exposed), here"
 HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
 _SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
 
@@ -145,6 +146,7 @@ class HostedExperiment:
         self._known: dict[str, tuple[str, float, bool]] = {}  # arm, its probability, and whether the unit counts
         self._lock = threading.Lock()
         self._reader: OutcomeReader | None = None
+        self._outside = 0  # outcomes of units that are not in the experiment, which came to this process
         self._moving: tuple[float, tuple[float, ...]] = (0.0, ())  # units when an adaptive split was computed, and it
         if KEY not in engine.model(name).settings.extra or "arms" not in engine.model(name).settings.extra[KEY]:
             raise Unknown(f"no experiment is called {name!r}: it is an application")
@@ -398,11 +400,15 @@ class HostedExperiment:
             try:
                 written: list[Written] = self.engine.writer.write(known) if known else []
             except Conflict as error:
-                raise ValueError(str(error)) from None
+                units = {write.id: unit for unit, _, write in read}
+                named = next((id for id in units if id in str(error)), "")
+                raise ValueError(str(error).replace(f"decision {named}", f"unit {units.get(named)!r}")) from None
             for write, each in zip(known, written, strict=True):
                 late = isinstance(event := each.row.event, Reward) and event.late
                 statuses[id(write)] = "repeated" if each.again or each.repeated else "late" if late else "taken"
         missing: Any = "not in the experiment"
+        with self._lock:
+            self._outside += len(read) - len(statuses)
         return [OutcomeReceipt(unit, name, statuses.get(id(write), missing)) for unit, name, write in read]
 
     def check_outcome(self, metric: str, value: float) -> None:
@@ -450,6 +456,8 @@ class HostedExperiment:
         waiting = ", ".join(f"{n:,} for {metric}" for metric, n in reader.waiting.items() if n)
         if waiting:
             notes.append(f"units whose outcome is not settled yet: {waiting}")
+        if self._outside:
+            notes.append(f"{OUTSIDE}: {self._outside:,}")
         return analysis.verdict(notes, reader.closes)
 
     def _split(self, made: Definition) -> tuple[float, ...]:

@@ -71,6 +71,8 @@ def report_html(experiment: HostedExperiment) -> str:
         if verdict.action != "check"
         else ""
     )
+    for metric, p in verdict.missing.items() if mismatch else ():
+        mismatch += f"<p>Outcomes of {html.escape(metric)} come from the arms as the shares say (p = {p:.2g}).</p>"
     rate = data["units_per_day"]
     state = f"{data['state']}, mode {data.get('mode', 'split')}" + (
         "" if rate is None else f", {rate:,.0f} units a day"
