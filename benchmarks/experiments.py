@@ -63,15 +63,20 @@ def _ramp(rng: np.random.Generator, runs: int, _: LiftSequence, start: int) -> B
     return arms, np.array([1.0 - share, share]), (rng.random((runs, BLOCK)) < 0.03 + 0.06 * start / UNITS).astype(float)
 
 
-def _adaptive(rng: np.random.Generator, runs: int, lifts: LiftSequence, start: int) -> Block:
+def _adaptive(rng: np.random.Generator, runs: int, lifts: LiftSequence, start: int, least: float = 0.1) -> Block:
     """The chance to be best, within 10 and 90 %, anew for every 1,000 units."""
     share = np.full(runs, 0.5)
     if start:
         error = np.maximum(np.sqrt((lifts.standard_errors**2).sum(axis=0)), 1e-9)
-        share = 0.1 + 0.8 * special.ndtr((lifts.means[1] - lifts.means[0]) / error)
+        share = least + (1.0 - 2.0 * least) * special.ndtr((lifts.means[1] - lifts.means[0]) / error)
     arms = (rng.random((runs, BLOCK)) < share[:, None]).astype(np.int64)
     table = np.broadcast_to(np.stack([1.0 - share, share], -1)[:, None, :], (runs, BLOCK, 2))
     return arms, table, (rng.random((runs, BLOCK)) < 0.05).astype(float)
+
+
+def _bandit(rng: np.random.Generator, runs: int, lifts: LiftSequence, start: int) -> Block:
+    """The same with hardly a limit, as Thompson sampling would: 0.5 and 99.5 %."""
+    return _adaptive(rng, runs, lifts, start, least=0.005)
 
 
 NULLS: dict[str, tuple[World, float | None]] = {
@@ -81,6 +86,7 @@ NULLS: dict[str, tuple[World, float | None]] = {
     "clustered: clicks of a unit's views, at most 10": (_fixed(_clustered), 10.0),
     "ramp 1, 10, 50 % while the rate triples": (_ramp, 1.0),
     "adaptive split, 10 to 90 %": (_adaptive, 1.0),
+    "bandit's split, 0.5 to 99.5 %": (_bandit, 1.0),
     "amounts with a cap of 200": (_fixed(_money), 200.0),
     "amounts without a cap (asymptotic, from 500 units an arm)": (_fixed(_money), None),
 }
@@ -196,16 +202,21 @@ def _published_width(x: np.ndarray, low: float, high: float, v_opt: float, first
 
 def mismatch(runs: int) -> None:
     """Alarms within 50,000 units."""
-    cases = (("5 % of one arm's units lost", 0.95 / 1.95), ("none lost", 0.5), ("3 % lost", 0.97 / 1.97))
+    cases = (
+        ("5 % of one arm's units (or of its outcomes, all reported) lost", 0.95 / 1.95),
+        ("none lost", 0.5),
+        ("3 % lost", 0.97 / 1.97),
+    )
     for name, share in cases:
-        rng, alarms = np.random.default_rng([int(1e6 * share), 36]), []
+        rng, alarms, last = np.random.default_rng([int(1e6 * share), 36]), [], []
         for _ in range(0, runs, 250):
             test = MismatchTest(2, shape=(250,))
             for _ in range(25):
                 test.update(rng.random((250, 2000)) < share, np.array([0.5, 0.5]))
             alarms += np.where(test.alarm > 0, test.alarm, np.inf).tolist()
+            last += (test.p_now < test.risk).tolist()  # as for units with an outcome, whose alarm can end
         print(f"{name}: alarm before 50,000 units in {np.mean(np.isfinite(alarms)):.3f} of {runs:,} runs, "
-              f"median {np.median(alarms):,.0f}", flush=True)  # fmt: skip
+              f"median {np.median(alarms):,.0f}; at 50,000 in {np.mean(last):.3f}", flush=True)  # fmt: skip
 
 
 _ASSIGNING = """

@@ -158,7 +158,7 @@ def test_outcomes_of_units_that_are_not_in_the_experiment_are_counted(folder: st
         told = test.outcome_many([("u1", 1.0), ("stranger", 1.0), ("tester", 1.0)])
         assert [receipt.status for receipt in told] == ["taken", "not in the experiment", "not in the experiment"]
         test.outcome("stranger")
-        [note] = [note for note in test.verdict().notes if "not in the experiment" in note]
+        [note] = [note for note in test.verdict().notes if "outside the experiment" in note]
         assert note.endswith(": 3") and sum(test.verdict().units.values()) == 1
 
 

@@ -63,7 +63,7 @@ REMEMBERED = 100_000  # assignments in memory
 TRIES = 50  # writes that meet those of others
 FIRST = 50  # units of each arm, before which an adaptive split is an equal one
 REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
-OUTSIDE = "outcomes of units that are not in the experiment (not assigned, forced, held out, not exposed), here"
+OUTSIDE = "outcomes that came to this process of units outside the experiment (never assigned, or not counted)"
 HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
 _SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
 

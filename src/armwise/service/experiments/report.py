@@ -102,7 +102,7 @@ def _picture(experiment: HostedExperiment, metric: str) -> str:
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")
     axes = figure.subplots()
     units = [n for n, _ in shown]
-    last = [end for _, low, high in shown[len(shown) // 2][1] for end in (low, high)]
+    last = [end for _, low, high in shown[3 * len(shown) // 4][1] for end in (low, high)]
     for a, arm in enumerate(experiment.definition.arms[1:]):
         colour = COLOURS[a % len(COLOURS)]
         lifts, lows, highs = zip(*(points[a] for _, points in shown), strict=True)
