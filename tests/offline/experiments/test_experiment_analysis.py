@@ -1,6 +1,7 @@
 """Experiments: the sums against a plain loop, the boundaries against integrals, and how often they are wrong."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -231,8 +232,7 @@ def test_five_percent_of_an_arm_missing_is_found_and_healthy_shares_are_not_accu
 def test_outcomes_that_one_arm_loses_are_missed_and_those_that_all_lose_are_not(lost, found):
     """5 % of one arm's: in 95 % of the runs before 50,000 units. Nobody can see what all arms lose alike."""
     rng, runs = np.random.default_rng(14), 100
-    everything = {"metrics": aw.offline.Metric("buy", window=None), "shape": (runs,)}
-    analysis = aw.offline.ExperimentAnalysis(["a", "b"], **everything)
+    analysis = aw.offline.ExperimentAnalysis(["a", "b"], aw.offline.Metric("buy", window=None), shape=(runs,))
     alarms = np.zeros(runs, bool)
     for _ in range(25):
         arms = rng.integers(0, 2, (runs, 2000))
@@ -288,6 +288,31 @@ def test_verdicts_from_rows_count_units_once():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"arm": ["a", None] * 50}, "arm must be a name in each row, got None in row 1"),
+        ({"arm": [["a", "b"]] * 50}, "arm must be a list of names"),
+        ({"values": ["x", "y"] * 50}, "values must be numbers"),
+        ({"values": [1.0, math.nan] * 50}, "values must be finite numbers, got nan in row 1"),
+        ({"values": [0.5, 5.0] * 50}, "a rate, must lie in .*, got 5 in row 1"),
+        ({"shares": "half"}, "shares must be numbers"),
+        ({"shares": [[0.5, 0.6]] * 100}, "the chances of all arms must sum to 1"),
+        ({"metric": ["x", "y"]}, "metric must be one, got 2"),
+    ],
+)
+def test_what_is_wrong_with_rows_is_said_with_its_place(arguments: dict[str, Any], message: str) -> None:
+    rows: dict[str, Any] = {"arm": ["a", "b"] * 50, "values": [1.0, 0.0] * 50}
+    with pytest.raises(ValueError, match=message):
+        aw.offline.verdict(**(rows | arguments))
+
+
+def test_numbers_and_truths_are_names_of_arms() -> None:
+    y = [1.0, 0.0] * 50
+    assert aw.offline.verdict([1, 0] * 50, y).arm == "1"
+    assert aw.offline.verdict([True, False] * 50, y, names=[False, True]).arm == "True"
 
 
 def test_the_verdict_says_what_it_waits_for():

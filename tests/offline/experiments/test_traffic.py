@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,8 +55,10 @@ def test_plan_prints_json_and_draws(tmp_path: Path, capsys: pytest.CaptureFixtur
         ({"rate": 0.05, "lift": 0.1, "daily": 0}, "daily"),
         ({"rate": 0.05, "lift": 0.1, "arms": 1}, "arms"),
         ({"rate": 0.05, "cap": 1.0, "lift": 0.1}, "those of an amount"),
+        ({"rate": 0.05, "lift": "10 %"}, "lift must be a finite number, got str"),
+        ({"mean": 30.0, "sd": 10.0, "cap": 20.0, "lift": 0.1}, "cap must be above the means"),
     ],
 )
-def test_bad_input_is_named(arguments: dict[str, float], message: str) -> None:
+def test_bad_input_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        aw.traffic(**arguments)  # type: ignore[arg-type]
+        aw.traffic(**arguments)

@@ -131,3 +131,7 @@ def test_the_command_line_lists_shows_reports_and_stops(tmp_path: Path, capsys: 
     assert main(["experiment", "list", folder]) == 0 and "stopped" in capsys.readouterr().out
     assert main(["experiment", "show", folder, "shape"]) == 2 and "unknown experiment" in capsys.readouterr().err
     assert main(["experiment", "list", str(tmp_path / "none")]) == 2
+    (tmp_path / "empty").mkdir()
+    capsys.readouterr()
+    assert main(["experiment", "list", str(tmp_path / "empty")]) == 2 and "no journal" in capsys.readouterr().err
+    assert list((tmp_path / "empty").iterdir()) == []  # looking makes none

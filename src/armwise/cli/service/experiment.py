@@ -32,10 +32,12 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Do the task."""
+    from armwise.service.config import open_store
     from armwise.service.decider.experiment import hosted_experiments
 
-    if "://" not in args.storage and not Path(args.storage).exists():
-        raise BadInput(f"there is no {args.storage}")
+    path = getattr(open_store(args.storage), "path", None)
+    if path is not None and not Path(path).exists():
+        raise BadInput(f"there is no journal at {path}")
     with hosted_experiments(args.storage) as found:
         if args.task == "list":
             shown = [each.to_dict() for each in found.values()]

@@ -102,10 +102,11 @@ class ExperimentAnalysis:
             raise ValueError(f"metric must be one of {list(self.lifts)}, got {short(metric)}")
         arms, shares = self._read(arms, shares)
         values = np.asarray(values, float)
-        if values.shape != arms.shape or not np.all(np.isfinite(values)):
-            raise ValueError(f"values must be finite numbers, one per unit, got {short(values)}")
-        if self._metric(metric).kind == "rate" and not np.all((values >= 0.0) & (values <= 1.0)):
-            raise ValueError(f"values of {metric!r}, a rate, must lie in [0, 1], got {short(values)}")
+        if values.shape != arms.shape:
+            raise ValueError(f"values must be one per unit, {arms.shape}, got shape {values.shape}")
+        _refuse("values must be finite numbers", values, np.isfinite(values))
+        if self._metric(metric).kind == "rate":
+            _refuse(f"values of {metric!r}, a rate, must lie in [0, 1]", values, (values >= 0.0) & (values <= 1.0))
         lifts = self.lifts[metric]
         if metric in self.reported:
             self.reported[metric].update(arms, shares)
@@ -147,6 +148,8 @@ class ExperimentAnalysis:
             raise ValueError(
                 f"shares must be a chance of each of the {K} arms, for all units or for each, got {short(shares)}"
             )
+        if not np.all(np.abs(shares.sum(axis=-1) - 1.0) < 1e-6):
+            raise ValueError(f"shares: the chances of all arms must sum to 1, got {short(shares)}")
         table = np.broadcast_to(shares, (*arms.shape, K))
         if not np.all(np.take_along_axis(table, arms[..., None], -1) > 0.0):
             raise ValueError("shares: a unit is in an arm that it had no chance of")
@@ -237,15 +240,13 @@ class ExperimentAnalysis:
 
         if float(self.mismatch.alarm) > 0:
             found = f"{self._counts(self.mismatch)}; p = {float(self.mismatch.p_value):.1g}"
-            said = f"check: units do not arrive in the arms as the shares say ({found}): no lift can be trusted"
-            return "check", said, None, None
+            strange = f"check: units do not arrive in the arms as the shares say ({found}): no lift can be trusted"
+            return "check", strange, None, None
         if (metric := self._missing()) is not None:
             test = self.reported[metric]
             found = f"{self._counts(test)}; p = {float(test.p_now):.1g}"
-            said = (
-                f"check: outcomes of {metric} do not come from the arms as the shares say ({found}): those of one arm"
-            )
-            return "check", f"{said} are lost, or come later, and no lift can be trusted", None, None
+            strange = f"check: outcomes of {metric} do not come from the arms as the shares say ({found}): those of one"
+            return "check", f"{strange} arm are lost, or come later, and no lift can be trusted", None, None
         guards = {metric.name for metric in self.metrics if metric.guardrail}
         harmful = [r for r in results if r.metric in guards and r.worse_after]
         harmed = {r.arm for r in harmful}
@@ -362,6 +363,21 @@ def _times(lifts: LiftSequence, a: int, size: float) -> float:
     return high
 
 
+def _refuse(wanted: str, values: Floats, good: Any) -> None:
+    """Raise ValueError with the first value that is not good, and its place."""
+    if not np.all(good):
+        at = tuple(np.argwhere(~good)[0].tolist())
+        raise ValueError(f"{wanted}, got {values[at]:g} in row {at[-1]}")
+
+
+def _numbers(name: str, given: Any) -> Floats:
+    try:
+        found: Floats = np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {short(given)}") from None
+    return found
+
+
 def _percent(risk: float) -> str:
     return f"{100.0 * risk:.3g} %"
 
@@ -387,18 +403,29 @@ def verdict(
     >>> print(verdict(arm, rng.random(6000) < np.where(arm == "new", 0.3, 0.2), names=["old", "new"]).sentence)
     stop: new is better than old (risk at most 5 %, however often you looked)
     """
-    labels = np.asarray(arm)
-    arms = read_arm_names(sorted(set(labels.tolist())) if names is None else names)
-    strange = sorted(set(labels.tolist()) - set(arms), key=str)
+    given = np.asarray(arm)
+    if given.ndim != 1:
+        raise ValueError(f"arm must be a list of names, one for each value, got {short(arm)}")
+    for row, each in enumerate(given.tolist()):
+        if each is None or each != each:  # NaN
+            raise ValueError(f"arm must be a name in each row, got {each} in row {row}")
+    labels = [str(each) for each in given.tolist()]
+    arms = read_arm_names(sorted(set(labels)) if names is None else [str(name) for name in names])
+    strange = sorted(set(labels) - set(arms))
     if strange:
         raise ValueError(f"arm: {strange[0]!r} is not one of {list(arms)}")
     position = {name: i for i, name in enumerate(arms)}
-    index = np.array([position[label] for label in labels.tolist()], dtype=np.int64)
-    y = np.asarray(values, float)
+    index = np.array([position[label] for label in labels], dtype=np.int64)
+    y = _numbers("values", values)
     if y.shape != index.shape or not len(y):
         raise ValueError(f"values must be numbers, one for each arm, got {short(values)}")
-    p = read_split(split, arms) if shares is None else np.asarray(shares, float)
-    [read] = read_metrics(metric)
+    p = read_split(split, arms) if shares is None else _numbers("shares", shares)
+    metrics = read_metrics(metric)
+    if len(metrics) > 1:
+        raise ValueError(
+            f"metric must be one, got {len(metrics)}: call it for each, and divide the risk by their number"
+        )
+    read = metrics[0]
     if unit is not None:
         keys = np.asarray(unit)
         if keys.shape != index.shape:

@@ -60,9 +60,9 @@ class Traffic:
     def cells(self) -> list[list[str]]:
         """The table's rows."""
         rows = (
-            (f"fixed size, one look, {100 * self.power:.0f} % power", self.fixed),
+            (f"fixed size, one look, {100 * self.power:.3g} % power", self.fixed),
             ("sequential, half of the runs have stopped", self.median),
-            (f"sequential, {100 * self.power:.0f} % have stopped", self.units),
+            (f"sequential, {100 * self.power:.3g} % have stopped", self.units),
             ("sequential, half can rule such a difference out, if there is none", self.settled),
         )
         shown = []
@@ -134,9 +134,14 @@ def traffic(
     base, first, limit = _base(rate, mean, sd, cap)
     if (lift is None) == (effect is None):
         raise ValueError(f"give either lift or effect, got lift={short(lift)} and effect={short(effect)}")
+    for name, size in (("lift", lift), ("effect", effect)):
+        if size is not None and not (isinstance(size, (int, float, np.number)) and math.isfinite(size)):
+            raise ValueError(f"{name} must be a finite number, got {short(size)}")
     step = float(lift) * base if lift is not None else float(effect or 0.0)
-    if not math.isfinite(step) or step == 0.0:
+    if step == 0.0:
         raise ValueError(f"the effect must be a finite number that is not 0, got {step}")
+    if cap is not None and not max(base, base + step) < float(limit or 0.0):
+        raise ValueError(f"cap must be above the means of both arms, {base:g} and {base + step:g}, got {short(cap)}")
     other = first
     if rate is not None:
         if not 0.0 < base + step < 1.0:
