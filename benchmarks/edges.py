@@ -36,6 +36,8 @@ from armwise.features.encoding.arms import read_arms
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.experiments.definition import Definition
+from armwise.service.experiments.hosted import create
 from armwise.service.model.model import DrawRequest
 from tests.export.test_eppo import ACTIONS, context, through_sdk
 from tests.export.test_evaluators import DECIDERS, in_database, shop_of
@@ -208,33 +210,45 @@ end
 def flags(turns: int = 7, seconds: int = 2, connections: int = 32) -> None:
     applications = {f"flag{i}": Application(variants={"a": "x", "b": "y"}) for i in range(50)}
     running = Running(Service(Config(storage=tempfile.mkdtemp(), applications=applications)))
-    attributes = ",".join(f'"f{j}":{j / 7:.3f}' for j in range(20))
+    folder, attributes = Path(tempfile.mkdtemp()), ",".join(f'"f{j}":{j / 7:.3f}' for j in range(20))
+    create(running.service.engine, "test", Definition.read(["a", "b"], "buy", exposure=True))
     native = f'{{"id":"UNIT","context":{{{attributes}}},"arms":["a","b"],"defer":true}}'
     ofrep = f'{{"context":{{"targetingKey":"UNIT",{attributes}}}}}'
-    folder, ratios, tails = Path(tempfile.mkdtemp()), [], []
-    for turn in range(turns):
-        found = {}
-        for name, body, path in (("native", native, "/apps/flag0/v1/decisions"),
-                                 ("ofrep", ofrep, "/ofrep/v1/evaluate/flags/flag1")):  # fmt: skip
-            script = folder / f"{name}.lua"
-            script.write_text(SCRIPT % (f"{name}{turn}-", body, path))
-            command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), running.url]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            rate, p99, errors = re.search(r"RESULT (\S+) (\S+) (\S+)", done.stdout).groups()  # type: ignore[union-attr]
-            found[name] = float(rate), float(p99), int(errors)
-        print(turn, {name: f"{rate:.0f}/s, p99 {p99:.1f} ms, {bad} errors" for name, (rate, p99, bad) in found.items()})
-        ratios.append(found["ofrep"][0] / found["native"][0])
-        tails.append(found["ofrep"][1] / found["native"][1])
-    print(f"OFREP over native: throughput {statistics.median(ratios):.2f}, p99 {statistics.median(tails):.2f}")
+    assign = f'{{"units":[{{"unit":"UNIT","context":{{{attributes}}}}}]}}'
+    for what, asked in (
+        ("a flag", {"native": (native, "/apps/flag0/v1/decisions"),
+                    "ofrep": (ofrep, "/ofrep/v1/evaluate/flags/flag1")}),
+        ("an experiment", {"native": (assign, "/v1/experiments/test/assignments"),
+                           "ofrep": (ofrep, "/ofrep/v1/evaluate/flags/test")}),
+    ):  # fmt: skip
+        ratios, tails = [], []
+        for turn in range(turns):
+            found = {}
+            for name, (body, path) in asked.items():
+                script = folder / f"{name}.lua"
+                script.write_text(SCRIPT % (f"{name}{turn}-", body, path))
+                command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script)]
+                done = subprocess.run([*command, running.url], capture_output=True, text=True, check=True)
+                rate, p99, errors = re.search(r"RESULT (\S+) (\S+) (\S+)", done.stdout).groups()  # type: ignore[union-attr]
+                found[name] = float(rate), float(p99), int(errors)
+            print(
+                turn,
+                {name: f"{rate:.0f}/s, p99 {p99:.1f} ms, {bad} errors" for name, (rate, p99, bad) in found.items()},
+            )
+            ratios.append(found["ofrep"][0] / found["native"][0])
+            tails.append(found["ofrep"][1] / found["native"][1])
+        print(
+            f"{what}, OFREP over native: throughput {statistics.median(ratios):.2f}, p99 {statistics.median(tails):.2f}"
+        )
     before = running.service.engine.writer.commits
     took = []
     for unit in range(20):
         begin = time.perf_counter()
         answer = running.client.post("/ofrep/v1/evaluate/flags", json={"context": {"targetingKey": f"bulk {unit}"}})
         took.append(1000 * (time.perf_counter() - begin))
-        assert len(answer.json()["flags"]) == 50
+        assert len(answer.json()["flags"]) == 51
     commits = running.service.engine.writer.commits - before
-    print(f"bulk of 50 flags: {commits / 20:.1f} commits, median {statistics.median(took):.1f} ms")
+    print(f"bulk of 50 flags and an experiment: {commits / 20:.1f} commits, median {statistics.median(took):.1f} ms")
     running.stop()
 
 
