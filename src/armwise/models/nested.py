@@ -30,14 +30,15 @@ class NestedModel(saving.Saved):
     """
 
     _learnt = ("_columns", "_fourier", "_ends", "_prior", "_factors", "_thetas", "_evidence", "_center", "_unit",
-               "_rows", "_models", "_rewards", "_filled", "_offered", "_first", "_n_first", "_loss")  # fmt: skip
+               "_scale", "_rows", "_models", "_rewards", "_filled", "_offered", "_first", "_n_first",
+               "_loss")  # fmt: skip
 
     FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
     FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
     SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
     SCALES_PER_ARM: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.33, 0.1)  # the same where each arm has a model
     UNLIKELIER: ClassVar[float] = 10.0  # of -2 ln(likelihood): what a larger scale may cost more than the next one
-    FROM: ClassVar[int] = 16  # rewards before scales are compared
+    COMPARED: ClassVar[int] = 256  # rewards at which scales are compared, once: each costs a fit of its own
     MORE: ClassVar[float] = 0.7  # of optimism, where rewards take more than two values: no ceiling is in sight
     CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
 
@@ -54,6 +55,7 @@ class NestedModel(saving.Saved):
         self._columns: Columns | None = None
         self._fourier: Fourier | None = None
         self._center, self._unit, self._loss = 0.0, 1.0, 0.0
+        self._scale = self.SCALE if n_arms is None else self.SCALES_PER_ARM[0]
         self._begin(np.array([_LANES], np.int64), np.array([1.0] + [0.0] * (_LANES - 1)))
 
     # ------------------------------------------------------------------ the features of a row
@@ -81,9 +83,9 @@ class NestedModel(saving.Saved):
     def refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again.
 
-        Where each arm has a model, the scale of the linear and the smooth part is chosen too, by the marginal
-        likelihood of those rewards: the largest scale unless a smaller one is much likelier. A weak signal among noise
-        is then shrunk, and one that rewards have not told yet from none is still looked for.
+        Where each arm has a model, the scale of the linear and the smooth part is chosen once, after ``COMPARED``
+        rewards, by their marginal likelihood: the largest scale unless a smaller one is much likelier. A weak signal
+        among noise is then shrunk, and one that rewards have not told yet from none is still looked for.
 
         >>> model = NestedModel(dim=1, n_arms=2, memory=64)
         >>> model.keep(np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 1)))
@@ -122,23 +124,23 @@ class NestedModel(saving.Saved):
         self._learn_memory(unscaled, self._map(rows), models, (rewards - self._center) / self._unit)
 
     def _learn_memory(self, unscaled: Floats, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> None:
-        """Learn mapped rows under the scale that suits them; ``unscaled`` is the prior at a scale of 1."""
+        """Learn mapped rows under the scale in use, or choose it anew; ``unscaled`` is the prior at a scale of 1."""
         more = self.MORE if len(np.unique(rewards)) > 2 else 0.0
-        scales = (self.SCALE,) if self.n_arms is None else self.SCALES_PER_ARM
-        chosen_among = (self.n_arms or 1) > 1 and not self.forgets and len(rewards) >= self.FROM and len(self._ends) > 1
+        compares = (self.n_arms or 1) > 1 and not self.forgets and self._filled == self.COMPARED and len(self._ends) > 1
         least, best = np.inf, None
-        for scale in scales:
+        for scale in self.SCALES_PER_ARM if compares else (self._scale,):
             prior = np.concatenate([unscaled[:_LANES], scale * unscaled[_LANES:]])
             self._begin(self._ends, prior)
             self._evidence[-2] = more
             nested.learn_rows(*self._model, rows, models, rewards)
-            if not chosen_among:
+            if not compares:
                 break
             cost = self._cost(rows, models, rewards)
             if best is not None and cost > least - self.UNLIKELIER:
                 self._prior, self._factors, self._thetas, self._evidence = best
                 break
             least, best = cost, (self._prior, self._factors, self._thetas, self._evidence)
+            self._scale = scale
         self._evidence[-3] = 0.0  # these errors were counted when the rewards came
 
     def _cost(self, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> float:

@@ -541,7 +541,31 @@ def test_the_scale_of_the_weights_is_chosen_by_the_marginal_likelihood() -> None
             costs.append(logs + 514.0 * np.log((0.1 + squares) / 514.0))
         assert model._cost(mapped, arms, centred) == pytest.approx(min(costs))
         likely[name] = float(model._prior[-1])
-    assert likely["labels"] >= 1.0 > likely["noise"]
+    assert likely["labels"] > likely["noise"]
+
+
+def test_the_scale_is_chosen_once_and_saved() -> None:
+    rng = np.random.default_rng(4)
+    rows, rewards = rng.normal(size=(400, 8)), (rng.random((400, 2)) < 0.5).astype(float)
+    agent, scales = aw.Auto(8, 2, seed=1), []
+    for t in range(400):
+        choice = agent.choose(rows[t])
+        agent.learn(rows[t], choice, float(rewards[t, choice.arm]))
+        scales.append(agent._model._scale)
+    assert scales[:255] == [3.0] * 255 and len(set(scales[255:])) == 1 and scales[-1] < 1.0
+    twin = saving.loads(saving.dumps(agent))
+    assert twin.play(rows, rewards).arms.tolist() == agent.play(rows, rewards).arms.tolist()  # fits the maps at 512
+
+
+def test_a_model_saved_before_scales_were_chosen_goes_on() -> None:
+    model = NestedModel(dim=2, n_arms=2, memory=64)
+    rows = np.arange(8.0).reshape(4, 2)
+    model.teach(rows, np.array([0, 1, 0, 1]), np.ones(4), rows[:, None])
+    before = {name: value for name, value in model._state().items() if name != "_scale"}
+    twin = NestedModel(dim=2, n_arms=2, memory=64)
+    twin._restore(before)
+    twin.refit()
+    assert twin._prior[-1] == model._prior[-1] == NestedModel.SCALES_PER_ARM[0]
 
 
 def test_columns_that_say_nothing_cost_clicks_little(monkeypatch: pytest.MonkeyPatch) -> None:
