@@ -42,4 +42,19 @@ def decide_optimistic(
     epsilon: float,
     u: float,
 ) -> tuple[int, numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], bytes]: ...
+def learn_beside(
+    models: numpy.typing.NDArray[numpy.float64],
+    crossed: numpy.typing.NDArray[numpy.float64],
+    sums: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    row: numpy.typing.NDArray[numpy.float64],
+    plain: numpy.typing.NDArray[numpy.float64],
+    reward: float,
+) -> None: ...
+def surplus(
+    models: numpy.typing.NDArray[numpy.float64],
+    crossed: numpy.typing.NDArray[numpy.float64],
+    sums: numpy.typing.NDArray[numpy.float64],
+    variance: float,
+) -> float: ...
 def predicted(models: numpy.typing.NDArray[numpy.float64], row: numpy.typing.NDArray[numpy.float64]) -> float: ...

@@ -23,6 +23,11 @@ class Optimism:
         """The model."""
         return self.scorer._model
 
+    def take_ridge(self, ridge: Any) -> None:
+        """Put another model in its place."""
+        self.scorer._model = ridge
+        self.scorer._settle()
+
     @property
     def width(self) -> tuple[float, float, float, float, float, float]:
         """Its ridge, alpha, noise and delta, and what an arm gets that is known less."""

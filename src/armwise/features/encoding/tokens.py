@@ -97,6 +97,24 @@ class ArmTokens(msgspec.Struct, frozen=True, gc=False):
         """
         return (len(self.words) - 16 * self.n) // _ROW.size
 
+    def only(self, arm: int) -> ArmTokens:
+        """The tokens of one arm.
+
+        >>> two = tail([bytes(8), b"secondid"], [part(b'{"a": 1}', "a"), NO_TOKENS])
+        >>> two.only(1).words[:8], two.only(0).n_tokens
+        (b'secondid', 1)
+        """
+        if len(self.words) == 16 * self.n:
+            return ArmTokens(1, self.words[16 * arm : 16 * arm + 16])
+        start, own = 0, self._size(0)
+        for _ in range(arm):
+            start += own
+            own = self._size(start)
+        return ArmTokens(1, self.words[start : start + own])
+
+    def _size(self, start: int) -> int:
+        return 16 + _ROW.size * int.from_bytes(self.words[start + 8 : start + 16], "little")
+
 
 def tail(ids: Sequence[bytes], arms: Sequence[PackedTokens]) -> ArmTokens:
     """The tokens of some arms; ``ids`` are the hashes of their ids.
@@ -118,6 +136,14 @@ class RequestTokens(msgspec.Struct, frozen=True, gc=False):
 
     context: PackedTokens
     tail: ArmTokens
+
+    def only(self, arm: int) -> RequestTokens:
+        """The tokens of the context and one arm.
+
+        >>> RequestTokens(NO_TOKENS, tail([bytes(8), bytes(8)], [NO_TOKENS, NO_TOKENS])).only(1).tail.n
+        1
+        """
+        return RequestTokens(self.context, self.tail.only(arm))
 
     @property
     def words(self) -> NDArray[np.uint64]:

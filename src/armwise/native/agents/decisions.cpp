@@ -332,6 +332,55 @@ Optimist as_optimist(const View<double, 3>& array, Index dim, double lam, Width 
     return {models, width, epsilon, interactions, one};
 }
 
+// What tells whether a context matters to the arms, beside a ridge model of rows without interactions (`model`): of x, a
+// row with them, and z, the row without them, the sums of x z', of x_i^2, r x and r z, and those of 1, r and r^2.
+struct Beside {
+    Models model;
+    View<double, 2> crossed;  // (d, D)
+    View<double, 2> sums;     // (3, d)
+
+    Beside(const View<double, 3>& models, const View<double, 2>& crossed, const View<double, 2>& sums)
+        : model(as_models(models, crossed.size(0))), crossed(crossed), sums(sums) {
+        require(model.M == 1 && crossed.size(1) == model.D, "there must be one model, and crossed of its width");
+        require(sums.size(0) == 3 && sums.size(1) == model.d, "sums must have three rows of the model's width");
+    }
+
+    void learn(const double* x, const double* z, double reward) const {
+        const Index d = model.d, D = model.D;
+        require(all_within(x, d) && all_within(z, d), OVERFLOWN);
+        update(model[0], D, z, d, reward, model.counted);
+        Scratch padded(D, D);
+        std::copy(z, z + d, padded.data());
+        for (Index i = 0; i < d; ++i) {
+            if (x[i] == 0.0) continue;
+            double* row = crossed.data + i * D;
+            for (Index j = 0; j < D; j += LANES) store(row + j, splat(x[i]) * load(padded.data() + j) + load(row + j));
+            sums(0, i) += x[i] * x[i];
+            sums(1, i) += reward * x[i];
+        }
+        for (Index i = 0; i < d; ++i) sums(2, i) += reward * z[i];
+    }
+
+    // Two score tests of what rows with interactions explain beyond those without, each in standard deviations of chance,
+    // added up: of all their weights alike, in which frequent values count most, and of each weight in its own deviations.
+    double surplus(double variance) const {
+        const Index d = model.d, D = model.D;
+        Scratch projected(D);
+        double alike = 0.0, squares = 0.0, each = 0.0, n = 0.0;
+        for (Index i = 0; i < d; ++i) {
+            const double* row = crossed.data + i * D;
+            const double score = sums(1, i) - padded_dot(row, model.theta(0), D);
+            const double own = std::max(0.0, sums(0, i) - project(model[0], D, row, projected.data()));
+            const double square = score * score / variance;
+            alike += square - own, squares += own * own;
+            if (own > KNOWN) each += square / own - 1.0, n += 1.0;  // others were seen too seldom to be near normal
+        }
+        return n > 0.0 ? alike / std::sqrt(2.0 * squares) + each / std::sqrt(2.0 * n) : 0.0;
+    }
+
+    static constexpr double KNOWN = 1.0;
+};
+
 }  // namespace
 
 void bind_decisions(nb::module_& m) {
@@ -443,6 +492,37 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
 ...     bytes(8), bytes(32), 2, none, zero, zero, zero, True, 7, models, 8, 1.0, 0.5, 0.0, 1.0, 0.0, 1.0, 0.2, 0.7)
 >>> arm, p, row.shape, scaling
 (1, array([0.5, 0.5]), (1, 8), b''))");
+
+    m.def("learn_beside", [](Array<double, 3> models, Array<double, 2> crossed, Array<double, 2> sums,
+                             Array<double, 1> rewards, Const<double, 2> row, Const<double, 2> plain, double reward) {
+        const Beside beside(models, crossed, sums);
+        require(rewards.size() == 3, "rewards must be three sums");
+        require(row.size(0) == 1 && row.size(1) == beside.model.d && plain.size(0) == 1 &&
+                    plain.size(1) == beside.model.d,
+                "row and plain must be one row of the model's width");
+        beside.learn(row.data, plain.data, reward);
+        rewards[0] += 1.0, rewards[1] += reward, rewards[2] += reward * reward;
+    }, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "row"_a, "plain"_a, "reward"_a,
+          R"(Learn a row without interactions, ``plain``, and what it has to do with the ``row`` that has them.
+
+>>> models, crossed, sums, rewards = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1)), np.zeros(3)
+>>> models[0, 0, 0] = 1.0
+>>> learn_beside(models, crossed, sums, rewards, np.full((1, 1), 3.0), np.full((1, 1), 2.0), 1.0)
+>>> crossed[0, 0], sums.ravel(), rewards
+(np.float64(6.0), array([9., 3., 2.]), array([1., 1., 1.])))");
+
+    m.def("surplus", [](Array<double, 3> models, Array<double, 2> crossed, Array<double, 2> sums, double variance) {
+        const Beside beside(models, crossed, sums);
+        require(variance > 0.0, "variance must be positive");
+        Unlocked unlocked(double(beside.model.d) * double(beside.model.D * beside.model.D));
+        return beside.surplus(variance);
+    }, "models"_a, "crossed"_a, "sums"_a, "variance"_a,
+          R"(How much more rewards agree with the interactions than chance makes them: the sum of two tests in standard deviations.
+
+>>> models, crossed, sums = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1))
+>>> models[0, 0, 0] = 1.0
+>>> surplus(models, crossed, sums, 1.0)
+0.0)");
 
     m.def("predicted", [](Array<double, 3> array, Const<double, 2> row) {
         const Models models = as_models(array, row.size(1));

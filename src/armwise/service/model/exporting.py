@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from armwise.core.capabilities.optimism import optimism_of
 from armwise.core.exporting import CannotExport, Policy, describe
 from armwise.export.hashed import hashed_encoder
+from armwise.service.model.inside import copied
 from armwise.service.model.model import Model
 
 
@@ -21,13 +23,19 @@ def exported(model: Model, application: str) -> Policy:
             f"{application} decides by a mixture: the versions {shared} have a share of the decisions; "
             "set their share to 0, promote one, or remove them first"
         )
-    frozen = model.agent.freeze()
+    agent, encoder = model.agent, model.encoder
+    if model.alone is not None and model.alone.decides:
+        agent, encoder = copied(agent), model.alone.encoder
+        optimism = optimism_of(agent)
+        assert optimism is not None
+        optimism.take_ridge(model.alone.ridge)
+    frozen = agent.freeze()
     sees = "nothing" if frozen.rule["kind"] == "fixed" else model.agent.sees
     arms = model.arms or None
     if arms is None and sees != "features":
         arms = [str(a) for a in range(model.agent.n_arms or 0)]
-    encoder = None if sees == "nothing" else hashed_encoder(model.encoder, model.scaler)
+    made = None if sees == "nothing" else hashed_encoder(encoder, model.scaler)
     return describe(
-        frozen, agent=repr(model.agent), sees=sees, encoder=encoder, arms=arms,
+        frozen, agent=repr(model.agent), sees=sees, encoder=made, arms=arms,
         application=application, version=model.name, position=model.version, lessons=model.lessons,
     )  # fmt: skip

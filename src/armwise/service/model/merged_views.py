@@ -76,13 +76,17 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
             if (part.encoder.dim, part.encoder.interactions) != (parts[0].encoder.dim, parts[0].encoder.interactions):
                 raise ValueError("their features differ")
             agent.merge(part.agent)
+    alone = None if parts[0].alone is None else parts[0].alone.copy()
+    for part in parts[1:]:
+        if alone is not None and part.alone is not None:
+            alone.merge(part.alone)
     counts = parts[0].counts.copy()
     for part in parts[1:]:
         counts.merge(part.counts)
     views = []
     for part in [*parts, parts[0]]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
-        view.scaler, view.settings, view.counts = scaler, part.settings, counts
+        view.scaler, view.settings, view.counts, view.alone = scaler, part.settings, counts, alone
         view.draws.share(part.draws)
         view.version, view.since, view.versions_changed_at = part.version, part.since, part.versions_changed_at
         view.assumed = part.assumed

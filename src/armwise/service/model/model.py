@@ -48,6 +48,7 @@ from armwise.service.journal.events import (
     Settings,
     decided,
 )
+from armwise.service.model.arms_alone import ArmsAlone
 from armwise.service.model.drawing.agent_view import AgentView
 from armwise.service.model.drawing.draws import Draws
 from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, stack_of
@@ -90,7 +91,7 @@ class Model(saving.Saved):
     """An agent that reads JSON, and learns a journal."""
 
     _learnt = ("scaler", "settings", "version", "since", "assumed", "lessons", "refused", "name", "previous",
-               "versions_changed_at", "versions", "drift", "reward_ends", "waiting", "counts")  # fmt: skip
+               "versions_changed_at", "versions", "drift", "reward_ends", "waiting", "counts", "alone")  # fmt: skip
 
     def __init__(
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
@@ -102,6 +103,7 @@ class Model(saving.Saved):
         self.draws = Draws(agent)
         optimism = optimism_of(agent)
         self.optimist = None if optimism is None else Optimist(agent, optimism, encoder)
+        self.alone = ArmsAlone.beside(optimism, encoder)
         self.scaler = Scaler()
         self.settings = Settings()
         self.version = 0  # the last event of this application that was folded in
@@ -146,7 +148,8 @@ class Model(saving.Saved):
     def _draw(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
         """What the agent draws by itself."""
         if self.optimist is not None:
-            return self.optimist.decide(self.scaler, RequestTokens(tokens or part(context, "c"), arms.tail), u)
+            stack = RequestTokens(tokens or part(context, "c"), arms.tail)
+            return self.optimist.decide(self.scaler, stack, u, self._deciding_alone)
         seen = self.see(context, arms, tokens)
         try:
             p, arm, note, held = self.draws.draw(seen.view, seen.arm_indices, u, self.in_flight, self.version)
@@ -164,8 +167,16 @@ class Model(saving.Saved):
         stack = RequestTokens(tokens or part(context, "c"), arms.tail)
         return self.agent_view.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
+    @property
+    def _deciding_alone(self) -> ArmsAlone | None:
+        """What decides in the agent's place, where the context's interactions explain nothing."""
+        return self.alone if self.alone is not None and self.alone.decides else None
+
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
         """Each arm's estimate, and its width where the agent has one."""
+        if (alone := self._deciding_alone) is not None:
+            stack = RequestTokens(part(context, "c"), arms.tail)
+            return alone.ridge.estimate(alone.row(stack, self.scaler.scaling(stack)))
         seen = self.see(context, arms)
         means, widths = self.agent.estimate(seen.view)
         if seen.arm_indices is None:
@@ -235,6 +246,9 @@ class Model(saving.Saved):
             self.counts.take(seen.stack.tail, decision.arm)
             decisions.append((seen.stack, seen.view, reward))
         expected = self.optimist.register(self.scaler, decisions)
+        for ((_, decision, _), seen), (_, _, reward) in zip(made, decisions):
+            with contextlib.suppress(ValueError, ArithmeticError):  # neither was it learnt by the agent
+                self._learn_alone(decision, seen, reward)
         for k in watched:
             row, decision, _ = made[k][0]
             if row.seq in drift.open:
@@ -380,7 +394,8 @@ class Model(saving.Saved):
         before = self.to_agent_range(decision.default, decision.rule)
         after = self.to_agent_range(reward, decision.rule)
         try:
-            after = self.drift.faded(seq, before, read_reward(self.agent, after))
+            given = read_reward(self.agent, after)
+            after = self.drift.faded(seq, before, given)
             if self.optimist is not None and at_hand is not None and at_hand.chosen_row_only:
                 if after != before:
                     self.optimist.revise(at_hand.view, after - before)
@@ -393,6 +408,9 @@ class Model(saving.Saved):
                     self.agent._revise(view, choice, before, after)
                 elif after != before:
                     self.agent.revise(view, choice, before, after)
+            if self.alone is not None and after != before:
+                rows, by = self._both_rows(self.alone, decision, at_hand), after - before
+                self.alone.revise(*rows, by, by * (before + given))
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
@@ -411,6 +429,7 @@ class Model(saving.Saved):
         self.draws.begin_again()
         if isinstance(at_hand, EncodedRequest) and at_hand.chosen_row_only and self.optimist is not None:
             self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
+            self._learn_alone(decision, at_hand, taken)
             return
         view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
         if (
@@ -419,6 +438,18 @@ class Model(saving.Saved):
             teach(self.agent, view, choice, read_reward(self.agent, taken))
         else:
             self.agent.learn(view, choice, taken, cost)
+        self._learn_alone(decision, at_hand, taken)
+
+    def _learn_alone(self, decision: Decision, at_hand: AtHand, reward: float) -> None:
+        if self.alone is not None:
+            self.alone.learn(*self._both_rows(self.alone, decision, at_hand), reward)
+
+    def _both_rows(self, alone: ArmsAlone, decision: Decision, at_hand: AtHand) -> tuple[Floats, Floats]:
+        """The row of the arm that was drawn, with interactions and without."""
+        seen = self.agent_view.recall(decision, at_hand)
+        row = seen.place(decision.arm)
+        stack = seen.stack or stack_of(decision)
+        return seen.view[row : row + 1], alone.row(stack.only(decision.arm), seen.scaling)
 
     def forget(self) -> None:
         """After an alarm, discount what was learnt before, if the agent can and the settings ask for it."""
@@ -426,6 +457,8 @@ class Model(saving.Saved):
         if can_fade(self.agent) and self.settings.drift == FORGET:
             kept = KEEP
             self.agent._fade(kept)
+            if self.alone is not None:
+                self.alone.fade(kept)
         self.drift.sound(self.version, kept)
 
     # ------------------------------------------------------------------ warm start
@@ -521,7 +554,11 @@ class Model(saving.Saved):
         return super()._state() | {"settings": msgspec.to_builtins(self.settings)}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        state = {"assumed": state["since"], "counts": DrawCounts()} | state  # older snapshots do not have them
+        state = {
+            "assumed": state["since"],
+            "counts": DrawCounts(),
+            "alone": None,
+        } | state  # older snapshots do not have them
         settings = msgspec.convert(state["settings"], Settings)
         waiting = [tuple(each) for each in state.get("waiting", ())]  # older snapshots do not have it
         super()._restore(state | {"settings": settings, "waiting": waiting})
@@ -537,6 +574,7 @@ class Model(saving.Saved):
         twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
         twin.scaler, twin.counts = copy.deepcopy(self.scaler), self.counts.copy()
         twin.settings = self.settings
+        twin.alone = None if self.alone is None else self.alone.copy()
         twin.draws.share(self.draws)
         twin.version, twin.since, twin.assumed = self.version, self.since, self.assumed
         twin.lessons, twin.refused = self.lessons, self.refused

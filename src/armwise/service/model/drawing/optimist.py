@@ -13,6 +13,7 @@ from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler, Scaling
 from armwise.features.encoding.tokens import ONE, InvalidInput, RequestTokens
 from armwise.native.decisions import decide_optimistic, predicted, register_decisions
+from armwise.service.model.arms_alone import ArmsAlone
 from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
 
 _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
@@ -26,17 +27,21 @@ class Optimist:
     def __init__(self, agent: Agent, optimism: Optimism, encoder: HashedRows) -> None:
         self.agent, self._optimism, self._encoder = agent, optimism, encoder
 
-    def decide(self, scaler: Scaler, tokens: RequestTokens, u: float) -> Drawn:
-        """Draw an arm with ``u``; the view is the row of that arm."""
+    def decide(self, scaler: Scaler, tokens: RequestTokens, u: float, alone: ArmsAlone | None = None) -> Drawn:
+        """Draw an arm with ``u``, by rows without interactions where ``alone`` is given; the view is the arm's row."""
         optimism, encoder, arms = self._optimism, self._encoder, tokens.tail
+        ridge, interactions = (optimism.ridge, encoder.interactions) if alone is None else (alone.ridge, False)
         try:
             arm, p, row, scaling = decide_optimistic(
                 tokens.context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
-                encoder.interactions, ONE, optimism.ridge.models, encoder.dim, *optimism.width, optimism.epsilon, u,
+                interactions, ONE, ridge.models, encoder.dim, *optimism.width, optimism.epsilon, u,
             )  # fmt: skip
         except ValueError as error:
             raise InvalidInput(str(error)) from None
-        return Drawn(arm, p, None, EncodedRequest(row, None, Scaling(scaling), tokens, True))
+        scaled = Scaling(scaling)
+        if alone is not None:
+            row = encoder.rows(tokens.only(arm), scaled)
+        return Drawn(arm, p, None, EncodedRequest(row, None, scaled, tokens, True))
 
     def expected(self, row: Floats) -> float:
         """The expected reward of an arm with this row, the same on every processor."""
