@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.web.connections import BoundedHeaders
 from armwise.service.web.keys import Key, digest
 from armwise.service.web.v1 import decisions
 from tests.service.serving import Running
@@ -105,6 +107,26 @@ def test_who_leaves_before_the_answer_harms_nobody(running: Running) -> None:
     assert running.client.post("/v1/decisions", content=decision("stays")).status_code == 201
     asked = {f"gone{i}": running.client.get(f"/v1/decisions/gone{i}").status_code for i in range(20)}
     assert set(asked.values()) <= {200, 404}
+
+
+def test_a_connection_that_is_reset_leaves_nothing_behind(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its keep-alive timer kept everything of it for half a minute: with many hang-ups, memory."""
+    left: list[Any] = []
+    real = BoundedHeaders.connection_lost
+
+    def lost(self: BoundedHeaders, exc: Exception | None) -> None:
+        real(self, exc)
+        left.append((type(exc), self.timeout_keep_alive_task))
+
+    monkeypatch.setattr(BoundedHeaders, "connection_lost", lost)
+    connection = raw(running)
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answers(connection, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()  # which resets it
+    while not left:
+        time.sleep(0.01)
+    assert left == [(ConnectionResetError, None)]
 
 
 def test_an_idle_connection_is_closed(running: Running) -> None:

@@ -69,6 +69,9 @@ class BoundedHeaders(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_header_timer()
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:  # uvicorn leaves it, and with it the connection, after a reset
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
