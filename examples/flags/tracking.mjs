@@ -12,16 +12,20 @@ export class Tracking {
     this.exposures = { after: (context, details) => this.exposed(context.flagKey, context.context, details) };
   }
 
-  // Let a provider's client.track() reach the service; an event that is not taken is logged.
+  // Let a provider's client.track() reach the service.
   into(provider) {
-    provider.track = (name, context, details) =>
-      this.track(name, context, details).catch((error) => console.warn(`${name} was not tracked: ${error.message}`));
+    provider.track = (name, context, details) => this.report(name, context, details);
     return provider;
   }
 
   async exposed(flag, context, details) {
     const decision = details.flagMetadata?.decision;
-    if (decision) await this.track("exposure", context, { flag, decision });
+    if (decision) await this.report("exposure", context, { flag, decision });
+  }
+
+  // An event that is not taken is logged: it must not keep a user from what was decided.
+  async report(name, context, details) {
+    await this.track(name, context, details).catch((error) => console.warn(`${name} was not tracked: ${error.message}`));
   }
 
   async track(name, context, details = {}) {

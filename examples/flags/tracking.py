@@ -33,7 +33,7 @@ class Tracking(Hook):
         decision = details.flag_metadata.get("decision")
         unit = hook_context.evaluation_context.targeting_key
         if decision and unit:
-            self.track("exposure", unit, flag=hook_context.flag_key, decision=decision)
+            self.report("exposure", unit, flag=hook_context.flag_key, decision=decision)
 
     def track(self, name: str, unit: str, **details: Any) -> list[dict[str, Any]]:
         """Report an event of a unit; ``flag``, ``decision``, ``value``, ``final`` and ``cost`` are read."""
@@ -42,6 +42,14 @@ class Tracking(Hook):
         answer.raise_for_status()
         counted: list[dict[str, Any]] = answer.json()["counted"]
         return counted
+
+    def report(self, name: str, unit: str, **details: Any) -> None:
+        """``track``, but an event that is not taken is logged: it must not keep a user from what was decided."""
+        try:
+            self.track(name, unit, **details)
+        except requests.RequestException as error:
+            answer = "" if error.response is None else error.response.text
+            logging.getLogger("flags").warning("%s was not tracked: %s %s", name, error, answer)
 
 
 class TrackingProvider(OFREPProvider):
@@ -58,8 +66,4 @@ class TrackingProvider(OFREPProvider):
         unit = evaluation_context.targeting_key if evaluation_context is not None else None
         given = tracking_event_details or TrackingEventDetails()
         details = dict(given.attributes) if given.value is None else {**given.attributes, "value": given.value}
-        try:
-            self._tracking.track(tracking_event_name, unit or "", **details)
-        except requests.RequestException as error:
-            answer = "" if error.response is None else error.response.text
-            logging.getLogger("flags").warning("%s was not tracked: %s %s", tracking_event_name, error, answer)
+        self._tracking.report(tracking_event_name, unit or "", **details)

@@ -105,6 +105,18 @@ def test_track_of_the_python_sdk_reaches_the_flag(service: Running, caplog: pyte
     ]
 
 
+def test_an_exposure_that_is_not_taken_keeps_nobody_from_the_variant(
+    service: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    decides = {"X-API-Key": "words"}  # a key that may not track
+    openfeature.api.set_provider(OFREPProvider(service.url, headers_factory=lambda: decides))
+    openfeature.api.add_hooks([Tracking(service.url, decides), Tracking("http://127.0.0.1:9", timeout=0.5)])
+    for i in range(3):
+        found = openfeature.api.get_client().get_string_details("words", "none", EvaluationContext(f"user {i}"))
+        assert found.value in ("short", "long") and found.error_code is None
+    assert sum("exposure was not tracked" in text for text in caplog.messages) == 6
+
+
 def test_python_sdk_gets_every_type_and_error(service: Running) -> None:
     openfeature.api.set_provider(OFREPProvider(service.url, headers_factory=lambda: HEADERS))
     client, one = openfeature.api.get_client(), EvaluationContext("one")
@@ -163,7 +175,8 @@ def test_npm_sdk(service: Running, npm_folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     learnt(service, told["shown"], USERS)
-    words, price, layout, nothing, nobody = told["typed"]
+    words, price, layout, nothing, nobody, unheard = told["typed"]
+    assert unheard["value"] in ("short", "long") and "exposure was not tracked" in done.stderr
     assert service.service.engine.find("price", price["flagMetadata"]["decision"])[2].value == 0.25
     assert words["value"] in ("short", "long") and words["reason"] == "SPLIT" and words["variant"] == words["value"]
     assert price["value"] in (1.5, 2.5) and layout["value"] in ({"columns": 3}, {"columns": 1})

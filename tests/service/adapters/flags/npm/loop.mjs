@@ -31,5 +31,9 @@ const typed = [
   await client.getBooleanDetails("nothing", true, { targetingKey: "one" }),
   await client.getBooleanDetails("banner", true, {}),
 ];
+const silent = new Tracking("http://127.0.0.1:9"); // nobody hears an exposure there
+OpenFeature.addHooks(silent.exposures);
+typed.push(await client.getStringDetails("words", "none", { targetingKey: "two" }));
+OpenFeature.clearHooks();
 await client.track("purchase", { targetingKey: "one" }, { flag: "price", value: 0.25 });
 console.log(JSON.stringify({ shown, typed }));
