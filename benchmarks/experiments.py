@@ -86,9 +86,9 @@ NULLS: dict[str, tuple[World, float | None]] = {
     "clustered: clicks of a unit's views, at most 10": (_fixed(_clustered), 10.0),
     "ramp 1, 10, 50 % while the rate triples": (_ramp, 1.0),
     "adaptive split, 10 to 90 %": (_adaptive, 1.0),
-    "bandit's split, 0.5 to 99.5 %": (_bandit, 1.0),
     "amounts with a cap of 200": (_fixed(_money), 200.0),
     "amounts without a cap (asymptotic, from 500 units an arm)": (_fixed(_money), None),
+    "bandit's split, 0.5 to 99.5 %": (_bandit, 1.0),
 }
 
 
