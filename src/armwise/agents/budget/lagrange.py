@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from armwise.agents.arms.beta_thompson import BetaThompson
 from armwise.agents.budget.accounts import amounts, plain, refuse_negative
+from armwise.agents.budget.dual import Rounds, minimum, spending
 from armwise.agents.budget.prices import PRICES, lowest
 from armwise.agents.linear.linear_agent import LinearAgent
 from armwise.agents.linear.logistic import LogisticThompson
@@ -29,6 +30,7 @@ _WINS = 0.5  # deviations of the estimates, of ``weighting="wins"``
 _Estimated = tuple[Floats, Floats | None]  # of one round: outcomes (1 + m, K), and widths
 _Alike = tuple[Floats, Floats | None, Any]  # different rounds with equally many arms, and which one each round is
 _RECENT = 32  # rounds over which the prices are solved for
+_CORRECTED = 2  # times that the dual's targets are moved to what inverse-gap weighting draws
 _MADE_UP = 8  # the aim of the budget may be missed for this part of the horizon
 
 
@@ -46,7 +48,8 @@ class LagrangeCB(Agent):
     The practical prices (``dual="resolve"``) are the lowest at which the recent rounds, by their estimates and drawn
     as they would be now (what exploring costs included), keep to what is left of the budget per decision that is left;
     with one resource, a share of the decisions is made at the next lower price, so that what is left is used and not
-    saved up, as the LP's optimum mixes two policies. ``aim`` is the share of the budget that they aim at: what is spent
+    saved up, as the LP's optimum mixes two policies. With several they are one vector, the minimum of the dual of these
+    rounds. ``aim`` is the share of the budget that they aim at: what is spent
     above it is made up for slowly, within an eighth of the horizon, what would be above the budget at once. Costs with
     long tails need that room: without it the last decisions pay for every tail with the cheapest arm.
     ``dual="gradient"`` is the paper's: a step along the slack of every round, up to ``ceiling``;
@@ -312,20 +315,47 @@ class LagrangeCB(Agent):
         """The lowest prices at which these rounds keep to what is left per decision, resource by resource."""
         done = self._n_learnt + 1
         end = self.horizon * (done // self.horizon + 1)  # of the period that the next decision belongs to
-        prices, targets = self._prices.copy(), self._signs * self._allowed(done, end)
-        for _ in range(1 if self.n_costs == 1 else 4):
-            before = prices.copy()
-            for i, target in enumerate(targets):
-                costs = self._costs(recent, prices, i)
-                low = lowest(costs, target, float(prices[i]))
-                prices[i] = PRICES[low]
-            if (prices == before).all():  # as they would be after another turn
-                break
-        self._prices, self._share = prices, 0.0
-        if self.n_costs == 1 and low > 0:
+        targets = self._signs * self._allowed(done, end)
+        self._share = 0.0
+        if self.n_costs > 1:
+            self._prices = self._together(recent, targets)
+            return
+        (target,), costs = targets, self._costs(recent)
+        low = lowest(costs, target, float(self._prices[0]))
+        self._prices = PRICES[low : low + 1].copy()
+        if low > 0:
             cheaper, dearer = costs(low), costs(low - 1)
             if cheaper < target < dearer:
                 self._lower, self._share = PRICES[low - 1 : low], float((target - cheaper) / (dearer - cheaper))
+
+    def _together(self, recent: list[_Alike], targets: Floats) -> Floats:
+        """One price vector for several resources: the minimum of the dual of these rounds (``dual``).
+
+        Its distributions are nearly inverse-gap weighting: it is looked for again with targets that are moved by what
+        that costs more. What "wins" costs more is made up for as it is spent.
+        """
+        n = sum(len(which) for _, _, which in recent)
+        rounds = [
+            Rounds(
+                outcomes[:, 0], self._signs[:, None] * outcomes[:, 1:], np.bincount(which, minlength=len(outcomes)) / n
+            )
+            for outcomes, _, which in recent
+        ]
+        gamma, most = self._sharpness(recent), float(PRICES[-1])
+        prices = minimum(rounds, targets, gamma, most, self._prices)
+        for _ in range(_CORRECTED if self.weighting == "gaps" else 0):
+            drawn = [self._signs[i] * self._mean_cost(recent, prices, i) for i in range(self.n_costs)]
+            prices = minimum(rounds, targets - np.array(drawn) + spending(rounds, prices, gamma), gamma, most, prices)
+        return prices
+
+    def _sharpness(self, recent: list[_Alike]) -> float:
+        """gamma of the dual: that of inverse-gap weighting, or what makes gaps of a deviation of "wins" matter."""
+        if self.weighting == "gaps":
+            return self._gamma(self._n_learnt + 2)
+        left = 1.0 - (self._n_learnt % self.horizon) / self.horizon
+        widths = [float(np.mean(each)) for _, each, _ in recent if each is not None]
+        deviation: float = _WINS * self.scale * left**0.25 * self._noise() * float(np.mean(widths))
+        return 1.0 / max(deviation, 1e-4)
 
     def _allowed(self, done: int, end: int) -> Floats:
         """What a decision may cost, in units of the rates, so that the aim is met slowly and the budget at the end."""
@@ -335,14 +365,12 @@ class LagrangeCB(Agent):
         aimed = self.aim + ahead / np.where(ahead < 0.0, max(left, self.horizon / _MADE_UP), left)
         return np.asarray(np.maximum(np.where(self._signs < 0.0, limit, np.minimum(aimed, limit)), 0.0))
 
-    def _costs(self, recent: list[_Alike], prices: Floats, resource: int) -> Callable[[int], float]:
-        """What these rounds would cost in one resource at other prices of it (less than 0 where it must be covered)."""
+    def _costs(self, recent: list[_Alike]) -> Callable[[int], float]:
+        """What these rounds would cost at other prices of the one resource (less than 0 where it must be covered)."""
 
         @cache
         def costs(place: int) -> float:
-            tried = prices.copy()
-            tried[resource] = PRICES[place]
-            return float(self._signs[resource] * self._mean_cost(recent, tried, resource))
+            return float(self._signs[0] * self._mean_cost(recent, PRICES[place : place + 1], 0))
 
         return costs
 
