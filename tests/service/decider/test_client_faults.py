@@ -56,8 +56,14 @@ def test_chaos_fails_as_often_as_it_is_told_and_is_repeatable(run: Callable[...,
     assert running.service.engine.counts.decisions.total() == before + 60, "a time-out comes after the commit"
 
 
-@pytest.mark.parametrize("chaos", [{"timeouts": 0.1}, {"timeout": 1.5}, {"delay": -0.1}, {"unavailable": math.nan}])
-def test_chaos_that_makes_no_sense_is_refused(chaos: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "chaos",
+    [
+        {"timeouts": 0.1}, {"timeout": 1.5}, {"delay": -0.1}, {"unavailable": math.nan},
+        0.1, {"timeout": "often"}, {"duplicate": True}, {"seconds": -1.0}, {"seconds": math.inf}, {"seed": None},
+    ],
+)  # fmt: skip
+def test_chaos_that_makes_no_sense_is_refused(chaos: Any) -> None:
     with pytest.raises(ValueError, match="chaos: "):
         aw.Client("http://127.0.0.1:1", chaos=chaos)
 

@@ -498,6 +498,27 @@ def test_a_process_frozen_while_it_sends_a_batch_stops_nobody_for_long(
     engine.stop()
 
 
+def test_an_append_follows_a_trial_that_was_rolled_back(url: str) -> None:
+    """A service that is quiet, and is asked whether it is ready, tries an append; the next decision is no 503."""
+    engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})
+    engine.start()
+    try:
+        engine.decide("shop", b"{}", ARMS, id="before")
+        tried: list[bool] = []
+
+        def probe(journal: Journal) -> None:
+            for _ in range(8):  # so often that a driver plans what it is asked
+                journal.last()
+            journal.probe()
+            tried.append(True)
+
+        engine.writer.run(probe)
+        assert tried == [True]
+        engine.decide("shop", b"{}", ARMS, id="after")
+    finally:
+        engine.stop()
+
+
 def test_a_session_keeps_no_statement_that_nobody_uses_any_more(url: str) -> None:
     # A failure would mean that the server's memory grows for as long as a process leads, or cannot write.
     engine = Engine(open_store(url), {"shop": Creation(features={"dim": 16})})

@@ -100,6 +100,18 @@ def test_agents_that_are_not_compiled_have_it_too(name: str) -> None:
     assert decide(model).p[3] == pytest.approx(0.1) and decide(model).p.sum() == pytest.approx(1.0)
 
 
+def test_an_agent_with_a_row_for_each_of_its_arms_has_none() -> None:
+    """Asked about the known arms alone it refused, so every decision failed once an arm was known."""
+    model = build_model(Creation({"class": "HybridLinUCB", "n_arms": 4, "shared": 64}))
+    for _ in range(KNOWN):
+        model.counts.take(OLD.tail, 0)
+    drawn = model.see(b"{}", ALL)
+    for _ in range(60):
+        for k, reward in enumerate((0.2, 0.0, 0.0, 0.9)):
+            model.agent.learn(drawn.view, aw.Choice(k, 0.25), reward)
+    assert decide(model).p[3] == 1.0
+
+
 def test_counts_are_bounded_saved_and_merged() -> None:
     counts = DrawCounts()
     for _ in range(KNOWN):

@@ -46,9 +46,14 @@ _numbers = itertools.count()
 
 
 def connect(url: str) -> psycopg.Connection[Any]:
-    """Open a session with keepalive, durable commits and UTF-8."""
+    """Open a session with keepalive, durable commits and UTF-8.
+
+    psycopg prepares no statements in it: when it sees a rollback, also one to a savepoint, it drops all that are there,
+    those of ``Session`` too.
+    """
     raw = psycopg.connect(
-        url, autocommit=True, connect_timeout=5, client_encoding="UTF8", **_KEEPALIVE  # type: ignore[arg-type]
+        url, autocommit=True, connect_timeout=5, client_encoding="UTF8", prepare_threshold=None,
+        **_KEEPALIVE,  # type: ignore[arg-type]
     )  # fmt: skip
     try:
         raw.execute(_DURABLE)

@@ -47,8 +47,13 @@ def answer(written: Written, write: Write | None = None) -> Answer:
     """
     if write is not None and not written.again:
         decision = write.event
-        if isinstance(decision, Decision) and not decision.order:
-            pairs, arm = list(zip(write.names, decision.p)), decision.arm
+        if isinstance(decision, Decision):
+            p, arm = decision.p, decision.arm
+            if decision.order:  # the journal has those that were excluded last
+                p, arm = [0.0] * len(write.names), decision.order[arm]
+                for place, share in zip(decision.order, decision.p):
+                    p[place] = share
+            pairs = list(zip(write.names, p))
             return Answer(written.row.id, *pairs[arm], pairs, decision.version, written.row.seq, False)
     decision = decided(written.row)
     arms = [read_arm(bytes(arm)).id for arm in decision.arms]
@@ -157,7 +162,10 @@ def order_of(ids: Sequence[str], excluded: Sequence[str]) -> list[int]:
     out = set(excluded)
     if strange := out - set(ids):
         raise InvalidInput(f"excluded: {sorted(strange)[0]!r} is not one of the arms")
-    order = sorted(range(len(ids)), key=lambda i: ids[i] in out)
     if len(out) == len(ids):
         raise InvalidInput("every arm is excluded")
-    return order
+    offered: list[int] = []
+    last: list[int] = []
+    for i, id in enumerate(ids):
+        (last if id in out else offered).append(i)
+    return offered + last

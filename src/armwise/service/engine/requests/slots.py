@@ -74,10 +74,12 @@ def prepare_slots(
     def made(k: int) -> Write:
         shown = [place[arm_of(decision_of(before))] for before in writes[:k]]
         free, baseline = asked.free(shown), asked.first(k)
-        order = sorted(range(len(ids)), key=lambda i: i != baseline)  # the baseline stands first
+        arms = asked.arms
+        if baseline is not None:  # it stands first
+            arms = arms.picked([baseline, *(i for i in range(len(ids)) if i != baseline)])
         write: Write = engine.prepare(
-            app, asked.contexts[k], asked.arms if baseline is None else asked.arms.picked(order), id=event,
-            slot=f"{MARK}{k}", excluded=[ids[i] for i in order if not free[i]], deferred=asked.deferred,
+            app, asked.contexts[k], arms, id=event, slot=f"{MARK}{k}",
+            excluded=[ids[i] for i in np.flatnonzero(~free).tolist()], deferred=asked.deferred,
             request=retry(k), by=by, tokens=asked.tokens[k] if asked.tokens else None,
             **options,
         )  # fmt: skip

@@ -41,7 +41,7 @@ class AgentView:
         if arms and agent.n_arms != len(arms):
             raise InvalidInput(f"arms: {len(arms)} are named, but the agent has {agent.n_arms}")
         self._agent, self._encoder, self._arms = agent, encoder, arms
-        self.any_arms = agent.sees == "features" and not arms  # whichever are on offer, each described by a row
+        self.any_arms = agent.sees == "features" and agent.n_arms is None  # whichever are on offer, each by its row
         self._by_itself = not (arms or agent.n_costs or counts_choices(agent)) and (
             agent.sees == "features" and agent.plain_input
         )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
