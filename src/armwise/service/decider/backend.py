@@ -1,4 +1,4 @@
-"""Where a ``Decider`` lives: in memory or in a folder. Its verbs are the same, over an engine of either."""
+"""The storage of a ``Decider``, memory or a folder: the same verbs over an engine of either."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from armwise.service.model.model import Model
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
 MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
 
-Given = tuple[str, float, Any]  # a decision's id, its reward, and what it cost (None: not said)
+Given = tuple[str, float, Any]  # a decision's id, its reward, its cost (None: not given)
 
 
 class Backend(ABC):
@@ -34,7 +34,7 @@ class Backend(ABC):
     _turn: AbstractContextManager[object]  # held by each call, where one must wait for another
 
     def __init__(self, creation: Creation) -> None:
-        self._n = 0  # decisions that were asked for here
+        self._n = 0  # decisions of this object
         self._look_at = (
             0 if creation.settings.extra == AUTOMATIC else NEVER
         )  # after so many there may be more positions
@@ -59,11 +59,11 @@ class Backend(ABC):
 
     @abstractmethod
     def lines(self) -> Iterable[bytes]:
-        """Every decision in order, as dsjson, with its status and its age now."""
+        """Yield every decision in order as dsjson, with its status and its age now."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release all resources."""
 
     def decide(self, requests: Sequence[ParsedRequest]) -> list[Decided]:
         """Decide, in one commit; an id that was decided before gets the same answer."""
@@ -128,7 +128,7 @@ class Backend(ABC):
             return [_receipt(written) for written in self.write(writes)]
 
     def teach(self, lessons: Lessons) -> None:
-        """Learn what others decided."""
+        """Learn decisions made elsewhere."""
         with self._turn:
             self.catch_up(0)
             self.engine.teach(APP, lessons)

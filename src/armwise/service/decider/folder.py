@@ -43,17 +43,17 @@ class Folder(Backend):
         finally:
             journal.connection.close()
         super().__init__(made)
-        self._rewarded = 0  # the last event that was a reward from here
+        self._rewarded = 0  # the last reward event of this object
         self._simulated = clock is not None  # time may jump by a week between two calls
         self._engine: Engine | None = Engine(store, {APP: made}, clock=clock, publish_every=0.02)
         try:
             self._engine.start()
         except RuntimeError as error:
             raise RuntimeError(f"{folder}: {error}") from None
-        except ValueError:  # an agent or settings that are refused: whoever asks again must find the folder free
+        except ValueError:  # refused settings: release the folder, so that it can be opened again
             self._engine.stop()
             raise
-        # Whoever forgets to close it, or ends the program, still lets the folder go, with what was learnt stored.
+        # If it is never closed, the end of the program stores the model and releases the folder.
         self._stop = weakref.finalize(self, _stop, self._engine, os.getpid())
 
     @property
@@ -88,7 +88,7 @@ class Folder(Backend):
         return written
 
     def _close_windows(self) -> None:
-        """Close what is due by a clock that was given, and learn it."""
+        """Close windows that are over by the given clock, and learn them."""
         engine = self.engine
         with engine.reading as journal:
             due = journal.due(engine.now(), limit=1)
@@ -97,14 +97,14 @@ class Folder(Backend):
             engine.wait_learnt()
 
     def model(self) -> Model:
-        """The model with all that is in the journal."""
+        """Return the model with all events of the journal."""
         if self._simulated:
             self._close_windows()
         self.engine.wait_learnt()
         return self.engine.model(APP)
 
     def lines(self) -> Iterator[bytes]:
-        """Every decision in order, with its status and its age now."""
+        """Yield every decision in order, with its status and its age now."""
         journal, now = self.engine.open_journal(), self.engine.now()
         try:
             yield from map(as_dsjson, entries(journal, APP, self.engine.forgotten(APP), now))
@@ -112,7 +112,7 @@ class Folder(Backend):
             journal.connection.close()
 
     def close(self) -> None:
-        """Commit, learn and let the folder go."""
+        """Commit, learn, and release the folder."""
         if self._engine is not None:
             self._engine = None
             self._stop()
