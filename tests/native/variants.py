@@ -253,6 +253,16 @@ def decisions(module: Any) -> object:
     )  # fmt: skip
 
 
+@recipe("decisions.learn_beside", "decisions.surplus")
+def beside(module: Any) -> object:
+    d, models = module.decisions, ridge_models(module)
+    crossed, sums, rewards = np.zeros((D, models.shape[2])), np.zeros((3, D)), np.zeros(3)
+    rows, plain, values = numbers(60, D, seed=2), numbers(60, D, seed=3).round(), numbers(60, seed=4)
+    for row, other, value in zip(rows, plain, values.tolist()):
+        d.learn_beside(models, crossed, sums, rewards, row[None], other[None], value)
+    return models, crossed, sums, rewards, d.surplus(models, crossed, sums, 0.3)
+
+
 @recipe("choice.explored")
 def explored(module: Any) -> object:
     return module.choice.explored(T, K, 0.3, rng())

@@ -231,6 +231,7 @@ def test_one_subject_is_forgotten(run: Callable[..., Running], tmp_path: Path) -
     late = client.post("/v1/decisions", json={"context": {"user": {"name": "user-1"}}, "arms": ["a"]})
     running.service.retain()[0].run()
     assert client.get(f"/v1/decisions/{late.json()['id']}").is_success  # made after it
+    engine.wait_learnt()
     assert engine.models["default"].lessons == 6  # what they taught stays
     assert state(engine.models["default"].agent) != learnt  # type: ignore[arg-type]
     running.stop()
