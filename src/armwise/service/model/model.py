@@ -51,7 +51,7 @@ from armwise.service.journal.events import (
 from armwise.service.model.arms_alone import ArmsAlone
 from armwise.service.model.drawing.agent_view import AgentView
 from armwise.service.model.drawing.draws import Draws
-from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, stack_of
+from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, chosen_tokens, stack_of
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.drawing.optimist import Optimist
 from armwise.service.model.drawing.ramp import DrawCounts, beyond_ramp, ramped
@@ -448,8 +448,9 @@ class Model(saving.Saved):
         """The row of the arm that was drawn, with interactions and without."""
         seen = self.agent_view.recall(decision, at_hand)
         row = seen.place(decision.arm)
-        stack = seen.stack or stack_of(decision)
-        return seen.view[row : row + 1], alone.row(stack.only(decision.arm), seen.scaling)
+        stack = seen.stack or chosen_tokens(decision)
+        one = stack if stack.tail.n == 1 else stack.only(decision.arm)
+        return seen.view[row : row + 1], alone.row(one, seen.scaling)
 
     def forget(self) -> None:
         """After an alarm, discount what was learnt before, if the agent can and the settings ask for it."""

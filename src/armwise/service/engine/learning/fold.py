@@ -190,7 +190,7 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
         made.append(JournaledDecision(row, decision, at_hand))
     for each, seen in zip(made, model.register_decisions(made)):
         if seen is not None:
-            recent[each.row.seq] = each.decision, _row_of(seen), each.row.time + each.decision.window
+            recent[each.row.seq] = each.decision, _row_of(seen, each.decision.arm), each.row.time + each.decision.window
     model.version = run[-1].seq
     for challenger in model.versions.values():
         challenger.follow(run[-1], None, model.name)
@@ -212,11 +212,11 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
                     one.learn_waiting(seq, made, lesson)
 
 
-def _row_of(seen: EncodedRequest | None) -> EncodedRequest | None:
-    """The part of the view to keep until the reward comes: the row of the arm, if it is short."""
+def _row_of(seen: EncodedRequest | None, arm: int) -> EncodedRequest | None:
+    """The part of the view to keep until the reward comes: the row and the tokens of the arm, if the row is short."""
     if seen is None or not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:
         return None
-    return EncodedRequest(seen.view, None, seen.scaling, None, True)
+    return EncodedRequest(seen.view, None, seen.scaling, None if seen.stack is None else seen.stack.only(arm), True)
 
 
 def _teaches(row: Row, strict: bool) -> int:

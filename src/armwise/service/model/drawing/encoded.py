@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.features.encoding.arms import ArmColumns, read_arms
+from armwise.features.encoding.arms import ArmColumns, read_arm, read_arms
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import RequestTokens, part
+from armwise.features.encoding.tokens import ArmTokens, RequestTokens, part
 from armwise.service.journal.events import Decision
 from armwise.service.model.drawing.in_flight import Reservation
 
@@ -54,6 +54,18 @@ def stack_of(decision: Decision) -> RequestTokens:
         stack = RequestTokens(part(bytes(decision.context), "c"), offered(decision).tail)
         _last = decision, stack
     return stack
+
+
+def chosen_tokens(decision: Decision) -> RequestTokens:
+    """The tokens of a journaled decision's context and of the arm that was drawn; no other arm is read.
+
+    >>> import msgspec
+    >>> arms = [msgspec.Raw(b'"a"'), msgspec.Raw(b"damaged")]
+    >>> chosen_tokens(Decision(msgspec.Raw(b'{"hour":9}'), arms, [0.5, 0.5], 0, 0, 1, 0.0)).tail.n
+    1
+    """
+    arm = read_arm(bytes(decision.arms[decision.arm]))
+    return RequestTokens(part(bytes(decision.context), "c"), ArmTokens(1, arm.words))
 
 
 _last: tuple[Decision | None, RequestTokens | None] = None, None  # a fold asks more than once for the same
