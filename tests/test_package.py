@@ -89,3 +89,15 @@ def test_the_stub_is_the_list_of_public_names(package):
 
 def test_completion_offers_the_public_names_and_nothing_else():
     assert {name for name in dir(aw) if not name.startswith("__")} == set(aw.__all__)
+
+
+def test_no_check_vanishes_with_assertions():
+    """`python -O` drops assertions: one that does more than name a type would take a guard with it."""
+    harmless = {"isinstance", "callable", "all", "set", "get_args"}
+    for path in (ROOT / "src/armwise").rglob("*.py"):
+        if "testing" in path.parts:  # whose checks are assertions
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assert):
+                called = {ast.unparse(call.func) for call in ast.walk(node.test) if isinstance(call, ast.Call)}
+                assert called <= harmless, f"{path}:{node.lineno}: {ast.unparse(node)}"

@@ -107,6 +107,12 @@ class Service:
                 self.retentions[engine].start()
         return list(self.retentions.values())
 
+    def retentions_of_all(self) -> list[Retention]:
+        """The retention of every database; Unavailable, before anything is changed, if one cannot be written to."""
+        engines = self.engine.each
+        self.retain()
+        return [self.retentions[engine] for engine in engines]
+
     def experiment(self, name: str) -> HostedExperiment:
         """An experiment with its memory of units; made when the first one asks."""
         with self._watching:

@@ -60,6 +60,7 @@ def test_a_lost_database_is_503_for_its_share_and_the_process_stays_ready(
     running = serve(urls)
     client, shards = running.client, cast(ShardedEngine, running.service.engine)
     ids = decide(client, 30)
+    assert client.put("/v1/experiments/colour", json={"arms": ["a", "b"]}).status_code == 200
     assert client.get("/readyz").json() == {"status": "ready", "databases": dict.fromkeys("123", "ready")}
     allow(urls[1], False)
     try:
@@ -78,8 +79,9 @@ def test_a_lost_database_is_503_for_its_share_and_the_process_stays_ready(
         refused = [
             client.patch("/v1/settings", json={"window": 5}), client.get("/v1/log"),
             client.post("/v1/erasures", json={"key": "user", "value": "u1"}),
+            *[client.post("/v1/experiments/colour/erasures", json={"unit": f"u{k}"}) for k in range(6)],
         ]  # fmt: skip
-        assert [answer.status_code for answer in refused] == [503] * 3, "nothing is done, or answered, by halves"
+        assert [answer.status_code for answer in refused] == [503] * 9, "nothing is done, or answered, by halves"
     finally:
         allow(urls[1], True)
     end = time.monotonic() + 20.0

@@ -267,7 +267,7 @@ async def report(call: Call) -> Response:
 async def erase_unit(call: Call) -> Response:
     """``POST /v1/experiments/{name}/erasures``: erase a unit's assignment and outcomes."""
     experiment, sent = _experiment(call, "admin"), _read(call.body, UnitErasure)
-    return reply(await _done(experiment.erase, sent.unit, call.service.retain()))
+    return reply(await _done(experiment.erase, sent.unit, call.service.retentions_of_all()))
 
 
 _AT = "v1/experiments/{}"
