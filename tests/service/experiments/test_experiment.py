@@ -203,6 +203,69 @@ def test_it_goes_on_as_a_bandit_that_knows_what_was_seen(folder: str) -> None:
         assert any("bandit" in note for note in verdict.notes)
 
 
+@pytest.mark.parametrize("window", [None, 60.0])
+@pytest.mark.parametrize("kind", ["rate", "amount"])
+def test_a_bandit_wants_less_of_a_goal_whose_direction_is_down(kind: str, window: float | None, clock: Clock) -> None:
+    """Blue brings more of what nobody wants: the bandit is to leave it, and the numbers are those that were told."""
+    metric = {"name": "refund", "kind": kind, "cap": 1.0 if kind == "amount" else None, "window": window}
+    rng = np.random.default_rng(8)
+    with aw.Experiment("page", ["control", "blue"], metric | {"direction": "down"}, clock=clock) as test:
+        arms = test.assign_many([f"u{i}" for i in range(800)])
+        bad = [float(rng.random() < (0.6 if arm == "blue" else 0.2)) for arm in arms]
+        test.outcome_many([(arm.unit, value) for arm, value in zip(arms, bad, strict=True)])
+        test.outcome_many([(arm.unit, 0.0) for arm in arms])  # once it happened, it happened
+        clock.now += 100.0
+        verdict = test.verdict()
+        assert verdict.sentence.startswith("stop: control is better than blue")
+        mean = np.mean([value for arm, value in zip(arms, bad, strict=True) if arm == "blue"])
+        assert verdict.result("blue", "refund").mean == pytest.approx(mean)
+        test.learn()
+        assert isinstance(test._hosted, HostedExperiment)
+        test._hosted.engine.expire()
+        test._hosted.engine.wait_learnt()
+        assert test.assign_many([f"n{i}" for i in range(200)]).count("control") > 170  # type: ignore[arg-type]
+
+
+def test_the_holdout_and_who_is_not_eligible_keep_control_when_it_stops(folder: str) -> None:
+    units = [(f"u{i}", {"country": "de" if i % 2 else "fr"}) for i in range(200)]
+    options: dict[str, Any] = {"holdout": 0.3, "eligible": {"country": "de"}, "ramp": 0.5, "storage": folder}
+    with aw.Experiment("colour", ["control", "blue"], AT_ONCE, **options) as test:
+        before = test.assign_many(units)
+        test.stop("blue")
+    with aw.Experiment("colour", ["control", "blue"], AT_ONCE, **options) as test:
+        for arm, now in zip(before, test.assign_many(units), strict=True):
+            kept = arm.reason in ("holdout", "not eligible")
+            assert (now, now.reason) == (("control", arm.reason) if kept else ("blue", "stopped"))
+        assigned = next(arm.unit for arm in before if arm.counted)
+        assert test.assign(assigned).reason == "stopped"  # by another page, which does not know its country
+
+
+def test_without_metrics_the_first_outcome_names_the_goal(folder: str) -> None:
+    with aw.Experiment("colour", ARMS, storage=folder) as test:
+        test.assign("u1")
+        assert test.outcome("stranger", 1.0, "typo").status == "not in the experiment"
+        assert test.outcome("u1", 1.0, "purchase").metric == "purchase"
+        assert {r.metric for r in test.verdict().results} == {"purchase"}
+        with pytest.raises(ValueError, match="metric must be one of"):
+            test.outcome("u1", 1.0, "refund")
+    with aw.Experiment("colour", ARMS, storage=folder) as test:
+        assert test.outcome("u1").metric == "purchase"
+        with pytest.raises(ValueError, match="metric must be one of"):
+            test.outcome_many([("u1", 1.0, "purchase"), ("u1", 1.0, "outcome")])
+        test.stop("blue")
+        test.learn()
+
+
+def test_an_outcome_that_does_not_count_is_in_the_remarks(folder: str) -> None:
+    metric = {"name": "spent", "kind": "amount", "window": None}
+    with aw.Experiment("shop", ["control", "blue"], metric, storage=folder) as test:
+        test.assign("u1")
+        assert [test.outcome("u1", value).status for value in (5.0, 7.0)] == ["taken", "repeated"]
+        assert [test.outcome("u1", 8.0, id="o1").status for _ in range(2)] == ["repeated", "repeated"]
+        [note] = [note for note in test.verdict().notes if "do not count" in note]
+        assert note.startswith("outcomes of spent") and note.endswith(": 2")
+
+
 def test_an_adaptive_split_moves_within_its_limits(folder: str) -> None:
     rng = np.random.default_rng(5)
     with aw.Experiment("colour", ["control", "blue"], AT_ONCE, storage=folder, mode="adaptive", least=0.2) as test:
@@ -285,7 +348,7 @@ def test_what_an_experiment_is_made_of_stays(folder: str) -> None:
     ],
 )
 def test_bad_input_is_named_and_changes_nothing(call: Any, message: str) -> None:
-    with aw.Experiment("colour", ["control", "blue"]) as test:
+    with aw.Experiment("colour", ["control", "blue"], "buy") as test:
         before = test.settings
         with pytest.raises(ValueError, match=message):
             call(test)

@@ -71,7 +71,8 @@ class Experiment:
     """Assign units to arms, take their outcomes, and read the verdict as often as you like.
 
     ``arms`` are names, control first; ``metrics`` names, dictionaries or ``offline.Metric``, the first that is no
-    guardrail the goal. A dictionary of arms gives each the value that the experiment answers with as a feature flag.
+    guardrail the goal; without any, the goal is what the first outcome is called. A dictionary of arms gives each the
+    value that the experiment answers with as a feature flag.
     ``storage`` is a folder, or a PostgreSQL URL, with the decision service's journal (None: a temporary one), or a
     ``Client`` of a running service. All experiments of a process on one folder share it. What an experiment was made of
     stays; ``ramp``, ``split``, ``force``, ``mode``, ``learn`` and ``stop`` change it, with a line in its log.
@@ -213,7 +214,9 @@ class Experiment:
         return self._hosted.verdict()
 
     def stop(self, arm: str | None = None, *, by: str = "", why: str = "") -> str:
-        """Give every unit this arm from now on (None: the verdict's, else control); return it.
+        """Give this arm from now on (None: the verdict's, else control); return it.
+
+        The holdout, and who is not eligible, stay on control.
 
         >>> with Experiment("colour", ["control", "blue"]) as test:
         ...     test.stop("blue", by="ann", why="enough"), test.assign("anybody")

@@ -53,7 +53,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
 
     @classmethod
     def read(
-        cls, arms: Any, metrics: Any, *, split: Any = None, risk: float = 0.05, planned: float = 10_000,
+        cls, arms: Any, metrics: Any = "outcome", *, split: Any = None, risk: float = 0.05, planned: float = 10_000,
         start: int = 500, ramp: float = 1.0, holdout: float = 0.0, exposure: bool = False,
         eligible: Mapping[str, Any] | None = None, forced: Mapping[str, str] | None = None, mode: str = "split",
         least: float | None = None,
@@ -117,6 +117,15 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return tuple(Metric(**metric) for metric in self.metrics)
 
     @property
+    def unnamed(self) -> bool:
+        """Whether it was made without metrics: then the first name that an outcome has is the goal's.
+
+        >>> Definition.read(["a", "b"]).unnamed
+        True
+        """
+        return self.metrics == (Metric().to_dict(),)
+
+    @property
     def metric_names(self) -> list[str]:
         """The metrics' names."""
         return [metric["name"] for metric in self.metrics]
@@ -130,6 +139,15 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         """The application of each metric: the goal has that of the experiment."""
         goal = self.goal.name
         return {each.name: name if each.name == goal else f"{name}/{each.name}" for each in self.measured}
+
+    def reward(self, metric: str, value: float) -> float:
+        """What the journal has for a value, and a value for what the journal has: a bandit is after more of it.
+
+        >>> Definition.read(["a", "b"], {"name": "refund", "direction": "down"}).reward("refund", 1.0)
+        -1.0
+        """
+        goal = self.goal
+        return 0.0 - value if metric == goal.name and goal.direction == "down" else value
 
     def admits(self, context: Mapping[str, Any]) -> bool:
         """Return whether a unit with this context is eligible.

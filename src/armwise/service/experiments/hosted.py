@@ -44,6 +44,7 @@ from armwise.service.journal.events import (
     DEFAULT_AGENT,
     EARLIEST,
     MAX,
+    MIN,
     OFF,
     SUM,
     Change,
@@ -88,7 +89,7 @@ def _create(engine: ServedEngine, name: str, definition: Definition) -> HostedEx
         found = HostedExperiment(engine, name)
         before = found.definition
         for what in ("arms", "metrics", "exposure", "values"):
-            if getattr(before, what) != getattr(definition, what):
+            if getattr(before, what) != getattr(definition, what) and not (what == "metrics" and definition.unnamed):
                 raise ValueError(
                     f"{what}: experiment {name!r} was made with {getattr(before, what)}, and now come "
                     f"{getattr(definition, what)}: give the new experiment another name"
@@ -105,7 +106,7 @@ def _create(engine: ServedEngine, name: str, definition: Definition) -> HostedEx
         extra = {KEY: definition.plain()} if goal else {KEY: {"of": name}}
         made[app] = Creation(
             dict(DEFAULT_AGENT), {} if goal else dict(_SMALL),
-            settings=msgspec.structs.replace(_settings(metric), extra=extra, by_request=True),
+            settings=msgspec.structs.replace(_settings(metric, goal), extra=extra, by_request=True),
         )  # fmt: skip
     settings = Settings(window=YEAR, extra={KEY: {"of": name}}, by_request=True, drift=OFF)
     made[f"{name}/{ASSIGNED}"] = Creation(dict(DEFAULT_AGENT), dict(_SMALL), settings=settings)
@@ -113,10 +114,11 @@ def _create(engine: ServedEngine, name: str, definition: Definition) -> HostedEx
     return HostedExperiment(engine, name)
 
 
-def _settings(metric: Metric) -> Settings:
+def _settings(metric: Metric, goal: bool) -> Settings:
     if metric.window is None:
         return Settings(window=YEAR, rule=EARLIEST, learn=ARRIVAL, drift=OFF)
-    return Settings(window=metric.window, rule=MAX if metric.kind == "rate" else SUM, drift=OFF)
+    happened = MIN if goal and metric.direction == "down" else MAX  # see ``Definition.reward``
+    return Settings(window=metric.window, rule=happened if metric.kind == "rate" else SUM, drift=OFF)
 
 
 def definitions(engine: ServedEngine) -> dict[str, Definition]:
@@ -180,7 +182,7 @@ class HostedExperiment:
         made = self.definition
         read = [(read_unit(unit), *read_context(context)) for unit, context in units]
         ids = {unit: self.unit_id(unit) for unit, _, _ in read}
-        if not made.stopped:
+        if not made.stopped or made.eligible:
             self._remember(list(ids.values()))
         answers: dict[str, Assignment] = {}
         new: dict[str, tuple[bytes, Any]] = {}
@@ -198,17 +200,19 @@ class HostedExperiment:
 
     def _settled(self, made: Definition, unit: str, id: str, context: bytes) -> Assignment | None:
         """The arm of a unit that is not to be drawn, or was before; None for a new one."""
-        if made.stopped:
-            return Assignment(made.stopped, unit, "stopped")
-        if id in made.forced:
+        if id in made.forced and not made.stopped:
             return Assignment(made.forced[id], unit, "forced")
         if (known := self._known.get(id)) is not None:
+            if made.stopped:
+                return Assignment(made.stopped, unit, "stopped")
             return Assignment(known[0], unit, "assigned", known[1])
         reason: Reason
         if self.engine.uniform(HOLDOUT, id) < made.holdout:
             reason = "holdout"
         elif made.eligible and not made.admits(_names(context)):
             reason = "not eligible"
+        elif made.stopped:
+            return Assignment(made.stopped, unit, "stopped")
         elif self.engine.uniform(f"{self.name}\x1framp", id) >= made.ramp:
             reason = "outside the ramp"
         else:
@@ -218,7 +222,7 @@ class HostedExperiment:
     def prepare(self, unit: str, context: bytes, tokens: Any) -> Assignment | Write:
         """The arm of a unit that has one, or the write that assigns one; the unit counts once it is exposed."""
         made, id = self.definition, self.unit_id(read_unit(unit))
-        if not made.stopped:
+        if not made.stopped or made.eligible:
             self._remember([id])
         settled = self._settled(made, unit, id, context)
         return settled or self._prepare(context, tokens, id, _arms(made), self._shares(made))
@@ -374,17 +378,27 @@ class HostedExperiment:
     def _outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         made = self.definition
         apps, goal = made.applications(self.name), made.goal.name
-        read = []
+        read, called = [], ""  # what outcomes call the goal of an experiment that was made without metrics
         contents: dict[tuple[str, str], tuple[str, float]] = {}  # by metric and id
         for unit, told, metric, given in outcomes:
             name, value, key = read_metric_name(metric), read_value(told), read_outcome_id(given)
             name = goal if name is None else name
             self.check_outcome(name, value)
+            if made.unnamed and name != goal:
+                if called not in ("", name):
+                    raise ValueError(f"metric must be one of {[called]}, got {short(name)}")
+                called, name = name, goal
             unit = read_unit(unit)
             if key is not None and contents.setdefault((name, key), (unit, value)) != (unit, value):
                 raise ValueError(f"outcomes: the id {key!r} is there twice, with other content")
             request = "" if key is None else f"outcome {key}"
-            read.append((unit, name, self.engine.prepare_reward(apps[name], self.unit_id(unit), value, request)))
+            read.append(
+                (
+                    unit,
+                    name,
+                    self.engine.prepare_reward(apps[name], self.unit_id(unit), made.reward(name, value), request),
+                )
+            )
         groups: dict[tuple[Engine, ...], list[Write]] = {}  # by the journals that may have the unit
         there: set[tuple[str, str]] = set()
         for _, _, write in read:
@@ -409,11 +423,16 @@ class HostedExperiment:
         missing: Any = "not in the experiment"
         with self._lock:
             self._outside += len(read) - len(statuses)
-        return [OutcomeReceipt(unit, name, statuses.get(id(write), missing)) for unit, name, write in read]
+        if called and statuses:
+            self.change(f"outcomes are called {called}", lambda before: _name_goal(before, called))
+        return [OutcomeReceipt(unit, called or name, statuses.get(id(write), missing)) for unit, name, write in read]
 
     def check_outcome(self, metric: str, value: float) -> None:
         """ValueError unless the experiment has this metric, and it takes this value."""
-        found = [each for each in self.definition.measured if each.name == metric]
+        made = self.definition
+        found = [each for each in made.measured if each.name == metric]
+        if not found and made.unnamed and metric != ASSIGNED:
+            found = [Metric(metric)]
         if not found:
             raise ValueError(f"metric must be one of {self.definition.metric_names}, got {short(metric)}")
         if found[0].kind == "rate" and not (isinstance(value, (int, float)) and 0.0 <= value <= 1.0):
@@ -439,7 +458,7 @@ class HostedExperiment:
     def reader(self) -> OutcomeReader:
         """The numbers, as far as they were read."""
         with self._lock:
-            if self._reader is None:
+            if self._reader is None or self._reader.definition.metrics != self.definition.metrics:
                 self._reader = OutcomeReader(self.engine, self.name, self.definition)
             return self._reader
 
@@ -456,6 +475,9 @@ class HostedExperiment:
         waiting = ", ".join(f"{n:,} for {metric}" for metric, n in reader.waiting.items() if n)
         if waiting:
             notes.append(f"units whose outcome is not settled yet: {waiting}")
+        for metric, n in reader.further.items():
+            notes.append(f"outcomes of {metric} that do not count, as their units had one (the first counts where a "
+                         f"metric has no window): {n:,}")  # fmt: skip
         if self._outside:
             notes.append(f"{OUTSIDE}: {self._outside:,}")
         return analysis.verdict(notes, reader.closes)
@@ -506,7 +528,7 @@ class HostedExperiment:
         raise Unavailable("others change the experiment at the same time: try again")
 
     def stop(self, arm: str | None = None, by: str = "", why: str = "") -> str:
-        """Give everybody one arm from now on: the one that is named, the verdict's, or control."""
+        """Give one arm to all but the holdout and who is not eligible: one that is named, the verdict's, or control."""
         made = self.definition
         if arm is None:
             verdict = self.verdict()
@@ -558,6 +580,13 @@ class HostedExperiment:
         found: dict[str, Any] = {"name": self.name, "mode": made.mode, "log": []} | msgspec.to_builtins(made)
         found["state"] = made.state
         return found
+
+
+def _name_goal(made: Definition, metric: str) -> dict[str, Any]:
+    """The change that names the goal of an experiment that was made without metrics."""
+    if not made.unnamed and made.goal.name != metric:
+        raise ValueError(f"metric must be one of {made.metric_names}, got {short(metric)}")
+    return {"metrics": (Metric(metric).to_dict(),)}
 
 
 def _arms(made: Definition) -> list[bytes]:

@@ -94,7 +94,7 @@ class OutcomeReader:
     """
 
     def __init__(self, engine: ServedEngine, name: str, definition: Definition) -> None:
-        self._engine, self._definition = engine, definition
+        self._engine, self.definition = engine, definition
         self.analysis = ExperimentAnalysis(
             definition.arms, definition.measured, risk=definition.risk, planned=definition.planned,
             start=definition.start,
@@ -107,6 +107,7 @@ class OutcomeReader:
             for app, metric in self._metrics.items()
             if metric in self.analysis.early
         }
+        self.further: dict[str, int] = {}  # outcomes by metric, without a window, of units that had one
         self._open: dict[str, dict[Place, _Unit]] = {app: {} for app in self._metrics if app not in self._windowed}
         self._shares: dict[str, tuple[float, ...]] = {}  # of units whose other metrics' decisions follow
         self._seqs: dict[Engine, int] = {}  # how far each journal was read
@@ -178,11 +179,14 @@ class OutcomeReader:
                 else:
                     self._windowed[row.app].take(unit)
             elif row.is_a(Reward) and isinstance(event := row.event, Reward) and not event.late:
-                place = part, event.decision
+                place, metric = (part, event.decision), self._metrics[row.app]
+                value = self.definition.reward(metric, event.value)
                 if row.app in self._windowed:
-                    self._windowed[row.app].rewards.setdefault(place, []).append((row.time, event.value))
+                    self._windowed[row.app].rewards.setdefault(place, []).append((row.time, value))
                 elif (found := self._open[row.app].pop(place, None)) is not None:
-                    told[row.app].append((found, event.value))
+                    told[row.app].append((found, value))
+                else:
+                    self.further[metric] = self.further.get(metric, 0) + 1
         if arms:
             self.analysis.add_units(np.array(arms), np.array(shares))
         for app, pairs in told.items():
@@ -197,7 +201,7 @@ class OutcomeReader:
         shares = self._shares.get(row.id)
         if shares is None:
             return None
-        arm = self._definition.arms.index(played(decision))
+        arm = self.definition.arms.index(played(decision))
         return _Unit(row.id, (part, row.seq), row.time, row.time + decision.window, arm, shares)
 
     def _settle(self, journals: list[Journal], app: str, now: int) -> None:
@@ -208,7 +212,7 @@ class OutcomeReader:
                 stand |= {status.id: status.outcome for status in (journal.statuses(asked) if asked else ())}
             self._windowed[app].drop(len(some))  # only now: a journal that cannot be read loses no unit
             there = [unit for unit in some if unit.id in stand]  # others were erased
-            self._add(app, there, [stand[unit.id] for unit in there])
+            self._add(app, there, [self.definition.reward(self._metrics[app], stand[unit.id]) for unit in there])
 
     def _add(self, app: str, units: list[_Unit], values: list[float]) -> None:
         if units:
