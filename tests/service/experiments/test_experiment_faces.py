@@ -135,3 +135,39 @@ def test_the_command_line_lists_shows_reports_and_stops(tmp_path: Path, capsys: 
     capsys.readouterr()
     assert main(["experiment", "list", str(tmp_path / "empty")]) == 2 and "no journal" in capsys.readouterr().err
     assert list((tmp_path / "empty").iterdir()) == []  # looking makes none
+
+
+def test_the_command_line_asks_the_service_that_has_the_folder_open(
+    running: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aw.Client(running.url) as client:
+        test = aw.Experiment("colour", ["control", "blue"], AT_ONCE, storage=client)
+        arms = test.assign_many([f"u{i}" for i in range(600)])
+        test.outcome_many([(arm.unit, float(arm == "blue")) for arm in arms])
+    assert main(["experiment", "show", str(tmp_path / "d"), "colour"]) == 2
+    assert "give the address of that service" in capsys.readouterr().err
+    assert main(["experiment", "list", running.url]) == 0 and "colour" in capsys.readouterr().out
+    assert main(["experiment", "show", running.url, "colour", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["arm"] == "blue"
+    for suffix in ("html", "json"):
+        assert main(["experiment", "report", running.url, "colour", "--output", str(tmp_path / f"r.{suffix}")]) == 0
+        assert "blue is better than control" in (tmp_path / f"r.{suffix}").read_text()
+    assert main(["experiment", "stop", running.url, "colour", "--arm", "red"]) == 2
+    assert main(["experiment", "stop", running.url, "colour", "--by", "ann"]) == 0
+    assert test.settings["stopped"] == "blue"
+    capsys.readouterr()
+    assert main(["experiment", "list", "http://127.0.0.1:1"]) == 2 and "reached" in capsys.readouterr().err
+
+
+def test_several_changes_over_http_are_made_together_or_not_at_all(running: Running) -> None:
+    assert ask(running.url, "PUT", "/v1/experiments/colour", {"arms": ["control", "blue"]})[0] == 200
+    before = ask(running.url, "GET", "/v1/experiments/colour")
+    for wrong in (
+        {"split": [0.9, 0.2]},
+        {"force": {"u1": "red"}},
+        {"mode": "fast"},
+        {"stop": "red"},
+        {"force": {"": None}},
+    ):
+        assert ask(running.url, "PATCH", "/v1/experiments/colour", {"ramp": 0.2} | wrong)[0] == 400
+        assert ask(running.url, "GET", "/v1/experiments/colour") == before

@@ -112,6 +112,10 @@ class RemoteExperiment:
         """Settings and state."""
         return dict(self._ask("GET", "")["experiment"])
 
+    def report_data(self) -> dict[str, Any]:
+        """Everything that the page shows."""
+        return dict(self._ask("GET", "/report?format=json"))
+
     def report(self) -> str:
         """The page."""
         return self._client.send("GET", f"{self._path}/report", None).decode()

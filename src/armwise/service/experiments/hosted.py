@@ -468,7 +468,7 @@ class HostedExperiment:
         analysis = reader.read()
         notes = []
         if made.stopped:
-            notes.append(f"stopped: everybody gets {made.stopped}")
+            notes.append(f"stopped: all get {made.stopped} but the holdout, and who is not eligible")
         if made.mode != "split":
             what = "moves towards better arms" if made.mode == "adaptive" else "is a bandit's"
             notes.append(f"the split {what}: the chances that each unit had are in the numbers")
@@ -505,6 +505,24 @@ class HostedExperiment:
             self._moving = n, tuple(split.tolist())
         return self._moving[1]
 
+    def check_change(self, arm: str | None, mode: Any, ramp: Any, split: Any, force: Mapping[str, str | None]) -> None:
+        """ValueError if one of several changes is none: then none is to be made."""
+        arms = self.definition.arms
+        if arm is not None:
+            self._check_arm(arm)
+        for value, read in ((mode, read_mode), (ramp, read_ramp)):
+            if value is not None:
+                read(value)
+        if split is not None:
+            read_split(split, arms)
+        read_forced({unit: each for unit, each in force.items() if each is not None}, arms)
+        for unit in force:
+            read_unit(unit)
+
+    def _check_arm(self, arm: str) -> None:
+        if arm not in self.definition.arms:
+            raise ValueError(f"arm must be one of {list(self.definition.arms)}, got {short(arm)}")
+
     def change(self, what: str, edit: Callable[[Definition], dict[str, Any]], by: str = "", why: str = "") -> None:
         """Change settings from now on, with a line in the decision log.
 
@@ -535,8 +553,7 @@ class HostedExperiment:
             better = verdict.arm is not None and "harms" not in verdict.sentence
             arm = verdict.arm if better and verdict.arm is not None else made.control
             why = verdict.sentence if why == "" else why
-        if arm not in made.arms:
-            raise ValueError(f"arm must be one of {list(made.arms)}, got {short(arm)}")
+        self._check_arm(arm)
         self.change(f"stopped with {arm}", lambda _: {"stopped": arm}, by, why)
         return arm
 
@@ -573,6 +590,12 @@ class HostedExperiment:
         from armwise.service.experiments.report import report_html
 
         return report_html(self)
+
+    def report_data(self) -> dict[str, Any]:
+        """Everything that the page shows, for JSON."""
+        from armwise.service.experiments.report import report_data
+
+        return report_data(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Settings and state, for JSON."""

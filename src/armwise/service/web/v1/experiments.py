@@ -209,7 +209,8 @@ async def change_experiment(call: Call) -> Response:
     experiment, sent = _experiment(call, "admin"), _read(call.body, ExperimentChange)
 
     def change() -> dict[str, Any]:
-        by = sent.by or call.key.name
+        by, force = sent.by or call.key.name, sent.force or {}
+        experiment.check_change(sent.stop or None, sent.mode, sent.ramp, sent.split, force)
         if sent.stop is not None:
             experiment.stop(sent.stop or None, by, sent.why)
         if sent.mode is not None:
@@ -218,7 +219,7 @@ async def change_experiment(call: Call) -> Response:
             experiment.ramp(sent.ramp, by, sent.why)
         if sent.split is not None:
             experiment.split(sent.split, by, sent.why)
-        for unit, arm in (sent.force or {}).items():
+        for unit, arm in force.items():
             experiment.force(unit, arm, by, sent.why)
         return experiment.to_dict()
 
