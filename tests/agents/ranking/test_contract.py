@@ -39,6 +39,7 @@ RANKERS: dict[str, Callable[[int], Any]] = {
     "SlotBySlot of Exp3": lambda s: aw.SlotBySlot(aw.Exp3(L, 0.2), seed=s),
     "SlotBySlot of UCB1": lambda s: aw.SlotBySlot(aw.UCB1(L), seed=s),
     "SlotBySlot of BetaThompson": lambda s: aw.SlotBySlot(aw.BetaThompson(L), seed=s),
+    "SlotBySlot of LogisticThompson": lambda s: aw.SlotBySlot(aw.LogisticThompson(D), "position-based", seed=s),
     "SlotBySlot of RegCB": lambda s: aw.SlotBySlot(aw.RegCB(D), seed=s),
 }
 EVERY = pytest.mark.parametrize("name", RANKERS)
@@ -145,6 +146,7 @@ def test_bad_input_is_refused_and_changes_nothing(name: str) -> None:
         ("pinned", lambda: ranker.rank(X, 2, pinned={0: 0, 1: 1}, categories=list("aabbcc"), at_most=1)),
         ("categories", lambda: ranker.rank(X, 2, categories=list("aab"), at_most=1)),
         ("categories", lambda: ranker.rank(X, 2, at_most=1)),
+        ("categories", lambda: ranker.rank(X, 2, categories=[["a"]] * L, at_most=1)),
         ("at_most", lambda: ranker.rank(X, 2, categories=list("aabbcc"), at_most=0)),
         ("k", lambda: ranker.rank(X, K, categories=list("aaabbb"), at_most=1)),
         ("outcomes", lambda: ranker.learn(X, ranking, [1.0] * (K + 1))),
@@ -226,6 +228,7 @@ def test_late_and_shuffled_outcomes_are_learnt() -> None:
     ("make", "message"),
     [
         (lambda: aw.SlotBySlot(aw.LinUCB(D, n_arms=3)), "agent must"),
+        (lambda: aw.SlotBySlot(aw.Pacing(aw.LinUCB(D), 0.05, 0)), "agent must count no costs"),
         (lambda: LOOSE.SlotBySlot("LinUCB"), "agent must be an armwise agent"),
         (lambda: LOOSE.SlotBySlot(aw.LinUCB(D), "clicks"), "feedback must be"),
         (lambda: aw.SlotBySlot(aw.LinUCB(D), "cascade", [1.0]), "kappa is for feedback"),

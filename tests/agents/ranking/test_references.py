@@ -123,6 +123,17 @@ def test_c2ucb_adds_what_is_new_about_an_arm() -> None:
         ranker.learn(X, ranking, rng.random(K))
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e100, 1e149])
+def test_c2ucb_ranks_rows_of_any_size(size: float) -> None:
+    X = size * np.random.default_rng(4).uniform(-1, 1, (6, 3))
+    ranker = aw.C2UCB(3, seed=1, diversity=1.0)
+    for _ in range(3):
+        with np.errstate(over="raise", invalid="raise"):
+            ranking = ranker.rank(X, 5)
+        ranker.learn(X, ranking, [1.0, 0.0, 0.0, 1.0, 0.0])
+    assert len(set(ranking.arms)) == 5
+
+
 def test_position_ucb_counts_examinations() -> None:
     kappa = np.array([1.0, 0.6, 0.3])
     ranker, rng = aw.PositionUCB(L, kappa=kappa, seed=1), np.random.default_rng(1)

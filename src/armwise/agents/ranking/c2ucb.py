@@ -79,6 +79,7 @@ class _Spread:
         for arm in above[self._n :]:
             direction = self._solved[arm].copy()
             along = self._X @ direction
-            self._solved -= np.outer(along, direction) / (1.0 + along[arm])
-            self.left = np.maximum(self.left - along * along / (1.0 + along[arm]), 0.0)
+            share = along / (1.0 + along[arm])  # before the products, which would overflow where rows are large
+            self._solved -= np.outer(share, direction)
+            self.left = np.maximum(self.left - along * share, 0.0)
         self._n = len(above)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,7 +195,10 @@ def _read_labels(n_arms: int, categories: Any) -> tuple[Any, ...] | None:
         return None
     if isinstance(categories, str) or not isinstance(categories, (Sequence, np.ndarray)) or len(categories) != n_arms:
         raise ValueError(f"categories must have a label for each of the {n_arms} arms, got {short(categories)}")
-    return tuple(categories.tolist() if isinstance(categories, np.ndarray) else categories)
+    labels = tuple(categories.tolist() if isinstance(categories, np.ndarray) else categories)
+    if strange := [label for label in labels if not isinstance(label, Hashable)]:
+        raise ValueError(f"categories must be labels that a dictionary can have as keys, got {short(strange[0])}")
+    return labels
 
 
 def _read_at_most(at_most: Any) -> Any:

@@ -65,6 +65,8 @@ class SlotBySlot(Ranker):
             raise ValueError(f"agent must see features or nothing: {type(agent).__name__} sees {agent.sees!r}")
         if agent.sees == "features" and agent.n_arms is not None:
             raise ValueError("agent must take any number of rows: make it without n_arms, since slots leave fewer")
+        if agent.n_costs:
+            raise ValueError(f"agent must count no costs, which a list has none of: {type(agent).__name__} does")
         if feedback not in ("semi-bandit", "cascade", "several clicks", "position-based"):
             raise ValueError(
                 f'feedback must be "semi-bandit", "cascade", "several clicks" or "position-based", got {feedback!r:.80}'
@@ -125,10 +127,14 @@ class SlotBySlot(Ranker):
         return np.asarray(kappa / kappa.max(initial=_LEAST))
 
     def _rows(self, X: Any, slot: int) -> Any:
-        if self.feedback != "position-based":
-            return X
-        kappa = self.examination if self.kappa is None else self.kappa
-        return kappa[slot] * X if slot < len(kappa) else X
+        """Rows as the agent reads them in this slot."""
+        if self.feedback == "position-based":
+            kappa = self.examination if self.kappa is None else self.kappa
+            X = kappa[slot] * X if slot < len(kappa) else X
+        return self._seen(X)
+
+    def _seen(self, X: Any) -> Any:
+        return X if X is None or self.agent.plain_input else self.agent._read(X)
 
     def _follow(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
         """Count clicks by slot, and those that were to be expected of arms that are always examined."""
@@ -138,7 +144,7 @@ class SlotBySlot(Ranker):
                 np.append(each, np.zeros(more)) for each in (self._clicks, self._attracted)
             )
         self._clicks[:k] += outcomes
-        self._attracted[:k] += np.maximum(self.agent._estimates(X[list(ranking.arms)])[0], 0.0)
+        self._attracted[:k] += np.maximum(self.agent._estimates(self._seen(X[list(ranking.arms)]))[0], 0.0)
 
     def _of_what_is_left(self, free: np.ndarray) -> tuple[int, Choice]:
         """One of these arms, by the agent's own distribution over all of its arms."""
@@ -182,7 +188,7 @@ class SlotBySlot(Ranker):
         self.agent._n_learnt += 1
 
     def _estimates(self, X: Any) -> tuple[Floats, Floats | None]:
-        return self.agent._estimates(X)
+        return self.agent._estimates(self._seen(X))
 
     def _check_ranking(self, ranking: Ranking, n_arms: int) -> Ranking:
         super()._check_ranking(ranking, n_arms)
@@ -194,4 +200,6 @@ class SlotBySlot(Ranker):
         return ranking
 
     def _read(self, X: Any) -> Any:
-        return self.agent._read(super()._read(X))  # which takes the width of the first rows, where it was left open
+        X = super()._read(X)
+        read = self.agent._read(X)  # which takes the width of the first rows, where it was left open
+        return read if self.agent.plain_input else X
