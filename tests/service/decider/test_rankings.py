@@ -58,6 +58,15 @@ def test_a_list_is_ranked_and_rewarded(shop: Any) -> None:
     assert len(asyncio.run(shop.arank(WHERE, ARMS, k=2))) == 2
 
 
+def test_a_slot_is_a_decision_that_may_be_rewarded_by_itself(shop: Any) -> None:
+    ranked = shop.rank(WHERE, ARMS, k=3)
+    assert shop.reward(ranked[1], 1.0).status == "taken" and shop.reward(ranked[1].id, 1.0).status == "repeated"
+    other = shop.decide(WHERE, ARMS)
+    receipts = shop.reward_many([(other, 1.0), (ranked[0], 0.0), (ranked[1], 1.0)])
+    assert [each.status for each in receipts] == ["taken", "taken", "repeated"]
+    assert [each.status for each in shop.reward(ranked.id, {ranked.arms[0]: 0.0, 2: 1})] == ["repeated", "taken"]
+
+
 def test_no_click_so_far_is_no_error(shop: Any) -> None:
     """``{arm: 1 for arm in clicked}`` of a list that nobody clicked: nothing is said, and clicks may follow."""
     ranked = shop.rank(WHERE, ARMS, k=3)
@@ -110,12 +119,23 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.rank(WHERE, ARMS, k=2, at_most={"size": 1}), "no arm has a feature 'size'"),
         (lambda: shop.rank(WHERE, ARMS, k=2, pinned={2: "red"}), "pinned must have slots 0 to 1"),
         (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "pink"}), "'pink' is not one of the arms"),
-        (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "red", 1: "red"}), "pinned must not name an arm twice"),
+        (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "red", 1: "red"}), "pinned must not name an arm twice.*red"),
+        (
+            lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "red", "0": "blue"}),
+            "pinned must not name a slot twice, got 0",
+        ),
+        (lambda: shop.rank(WHERE, ARMS, k=2, pinned={"00": "red"}), "pinned must have slots 0 to 1, got '00'"),
+        (lambda: shop.rank(WHERE, ARMS, k=2, pinned={"٠": "red"}), "pinned must have slots 0 to 1"),
+        (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "blue", 1: "grey"}, at_most={"price": 1}), "at_most allows$"),
+        (lambda: shop.rank(WHERE, ARMS, k=2, id=""), "the event id must have 1 to 256 characters"),
         (lambda: shop.reward("e1", {other: 1}), "is not one of the arms that the list showed"),
         (lambda: shop.reward("e1", {2: 1}), "the list has slots 0 to 1, got 2"),
         (lambda: shop.reward("e1", [1, 0, 0]), "or 2 values"),
         (lambda: shop.reward("e1", {}, final=True), "must name the slots for which they are final"),
         (lambda: shop.reward("e1", {ranked.arms[0]: "much"}), "must have a number"),
+        (lambda: shop.reward("e1", [float("nan"), 1]), "slot 0 must have a number of at most 1e\\+150, got nan"),
+        (lambda: shop.reward("e1", {(1,): 1}), "is not one of the arms"),
+        (lambda: shop.reward("e1", {ranked.arms[0]: 1, 0: 1}), "a slot is named twice"),
         (lambda: shop.reward("e1", {ranked.arms[0]: 1}, cost=1.0), "cost must be left out"),
         (lambda: shop.rank_many([{"arms": ARMS, "kk": 2}]), "a request has context, arms, k"),
     ):
@@ -249,7 +269,7 @@ def test_clicks_find_the_best_order() -> None:
         ({True: 1}, "is not one of the arms"),
         ({"a": 1, 0: 1}, "named twice"),
         ([1], "or 2 values"),
-        ("ab", "or 2 values"),
+        ("ab", "or a value per slot"),
         ([float("nan"), 1], "must have a number"),
         ([True, 1], "must have a number"),
     ],

@@ -146,7 +146,7 @@ def read_offer(n_arms: int, k: int, available: Any, pinned: Any, categories: Any
         if offer.available is not None and arm not in offer.available:
             raise ValueError(f"pinned has arm {arm} in slot {slot}, but it is not available")
     if any(left < 0 for left in slots._left.values()):
-        raise ValueError(f"pinned has more arms of a category than at_most allows, {at_most!r:.80}")
+        raise ValueError("pinned has more arms of a category than at_most allows")
     if slots.capacity() < k - len(offer.pinned):
         raise ValueError(
             f"k is {k}, but only {slots.capacity() + len(offer.pinned)} slots can be filled from the arms that are "

@@ -14,8 +14,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, overload
 
-import numpy as np
-
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, read_arm
 from armwise.features.encoding.from_python import read_context
@@ -33,8 +31,8 @@ from armwise.service.decider.parsing import (
     read_reward,
     rewards_slots,
 )
-from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, is_whole, read_list_rewards
-from armwise.service.engine.requests.slots import SlotsRequest, slot_id
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, check_list_rewards, read_list_rewards, slot_number
+from armwise.service.engine.requests.slots import MARK, SlotsRequest, slot_id
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards per request
@@ -137,7 +135,7 @@ class Client(AsyncVerbs):
         asked = []
         for read in read_requests(requests):
             # Choose the id here, so that a retry finds the decision it made.
-            asked.append((read.id or uuid.uuid4().hex, read.context, read.arms))
+            asked.append((uuid.uuid4().hex if read.id is None else read.id, read.context, read.arms))
         found: list[Decided] = []
         for start in range(0, len(asked), _MOST):
             some = asked[start : start + _MOST]
@@ -192,7 +190,7 @@ class Client(AsyncVerbs):
             )
             more |= {} if at_most is None else {"at_most": {name: int(n) for name, n in at_most.items()}}
             # Choose the id here, so that a retry finds the list it made.
-            id = asked.id or uuid.uuid4().hex
+            id = uuid.uuid4().hex if asked.id is None else asked.id
             sent = {"id": id, "k": len(asked.names)} | more
             body = b'%b,"context":%b,"arms":[%b]}' % (
                 json.dumps(sent).encode()[:-1], context, b",".join(map(bytes, asked.arms.raws)),
@@ -232,6 +230,8 @@ class Client(AsyncVerbs):
         if isinstance(id, Ranked) or rewards_slots(value):
             return self._reward_list(id, value, cost, final)
         name, number = read_reward(id, value)
+        if MARK in name:  # a slot of a list
+            return self.reward_many([(name, number, cost)], final=final)[0]
         if name in self._fell_back:
             return Receipt(name, "fallback")
         path = f"/v1/decisions/{urllib.parse.quote(name, safe='')}/reward"
@@ -241,16 +241,17 @@ class Client(AsyncVerbs):
 
     def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
         name = read_list_id(id, cost)
-        if isinstance(id, Ranked):
-            given = dict(read_list_rewards(id.arms, given, final))
+        checked = (
+            dict(read_list_rewards(id.arms, given, final)) if isinstance(id, Ranked) else check_list_rewards(given)
+        )
         if name in self._fell_back:
-            return [Receipt(name, "fallback") for value in _values(given) if value is not None]
-        by_slot = isinstance(given, Mapping) and given and all(is_whole(key) for key in given)
-        if isinstance(given, Mapping):
-            given = {str(key) if by_slot else key: _plain(value) for key, value in given.items()}
-        else:
-            given = [_plain(value) for value in given]
-        sent = {"slots" if by_slot else "rewards": given}
+            said = checked.values() if isinstance(checked, dict) else checked
+            return [Receipt(name, "fallback") for value in said if value is not None]
+        sent: dict[str, Any] = {"rewards": checked}
+        if isinstance(checked, dict):
+            by_slot = {str(key): value for key, value in checked.items() if isinstance(key, int)}
+            by_arm = {key: value for key, value in checked.items() if isinstance(key, str)}
+            sent = ({"slots": by_slot} if by_slot else {}) | ({"rewards": by_arm} if by_arm or not by_slot else {})
         path = f"/v1/rankings/{urllib.parse.quote(name, safe='')}/rewards"
         body = json.dumps(sent | ({"final": True} if final else {})).encode()
         return [_receipt(each) for each in json.loads(self._keyed(path, body))["rewards"]]
@@ -262,11 +263,12 @@ class Client(AsyncVerbs):
         []
         """
         every = read_pairs(rewards)
-        pairs = [pair for pair in every if pair[0] not in self._fell_back]
+        pairs = [pair for pair in every if _event(pair[0]) not in self._fell_back]
         found: list[Receipt] = []
         for start in range(0, len(pairs), _MOST):
             sent = [
-                {"id": id, "value": value}
+                _named(id)
+                | {"value": value}
                 | ({} if cost is None else {"cost": read_cost(cost)})
                 | ({"final": True} if final else {})
                 for id, value, cost in pairs[start : start + _MOST]
@@ -274,7 +276,7 @@ class Client(AsyncVerbs):
             answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))
             found += [_receipt(answer) for answer in answers["rewards"]]
         taken = iter(found)
-        return [Receipt(pair[0], "fallback") if pair[0] in self._fell_back else next(taken) for pair in every]
+        return [Receipt(pair[0], "fallback") if _event(pair[0]) in self._fell_back else next(taken) for pair in every]
 
     def _falls_back(self, error: ServiceError) -> bool:
         """Whether an answer of the caller's own takes the place of one that did not come."""
@@ -466,13 +468,14 @@ class Client(AsyncVerbs):
         return kind(self.address, timeout=self.timeout)
 
 
-def _values(given: Any) -> Iterable[Any]:
-    return given.values() if isinstance(given, Mapping) else given
+def _event(id: str) -> str:
+    """The id of the decision, or of the list that it is a slot of."""
+    return id.partition(MARK)[0]
 
 
-def _plain(value: Any) -> Any:
-    """A number of NumPy as JSON takes it."""
-    return value.item() if isinstance(value, np.generic) else value
+def _named(id: str) -> dict[str, Any]:
+    event, mark, slot = id.partition(MARK)
+    return {"id": event} | ({"slot": slot_number(slot)} if mark else {})
 
 
 def _close_all(connections: list[http.client.HTTPConnection]) -> None:

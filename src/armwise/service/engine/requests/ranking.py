@@ -91,30 +91,53 @@ def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> 
     >>> read_list_rewards(["a", "b"], {"b": 1}), read_list_rewards(["a", "b"], {0: 0.5}), read_list_rewards(["a"], [1])
     ([(1, 1.0)], [(0, 0.5)], [(0, 1.0)])
     """
-    found: list[tuple[int, Any]] = []
-    if isinstance(given, Mapping):
-        for key, value in given.items():
-            if is_whole(key):
+    checked = check_list_rewards(given)
+    found: list[tuple[int, float]] = []
+    if isinstance(checked, dict):
+        for key, value in checked.items():
+            if isinstance(key, int):
                 if not 0 <= key < len(shown):
                     raise InvalidInput(f"rewards: the list has slots 0 to {len(shown) - 1}, got {key}")
-                found.append((int(key), value))
+                found.append((key, value))
             elif key in shown:
                 found.append((list(shown).index(key), value))
             else:
                 raise InvalidInput(f"rewards: {key!r:.60} is not one of the arms that the list showed, {list(shown)}")
         if len({slot for slot, _ in found}) < len(found):
             raise InvalidInput("rewards: a slot is named twice, by its arm and by its number")
-    elif isinstance(given, (list, tuple, np.ndarray)) and len(given) == len(shown):
-        found = [(slot, value) for slot, value in enumerate(given) if value is not None]
+    elif len(checked) == len(shown):
+        found = [(slot, one) for slot, one in enumerate(checked) if one is not None]
     else:
         raise InvalidInput(f"rewards must be {{arm: value}}, {{slot: value}} or {len(shown)} values, got {given!r:.60}")
     if final and not found:
         raise InvalidInput("rewards must name the slots for which they are final: [0, 0, 0], say, where nobody clicked")
-    for slot, value in found:
-        number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-        if not number or not -LARGEST <= float(value) <= LARGEST:
-            raise InvalidInput(f"rewards: slot {slot} must have a number of at most {LARGEST:g}, got {value!r:.60}")
-    return [(slot, float(value)) for slot, value in found]
+    return found
+
+
+def check_list_rewards(given: Any) -> dict[str | int, float] | list[float | None]:
+    """Rewards of a list in Python's numbers, whichever arms it showed.
+
+    >>> check_list_rewards({"b": np.int64(1), 0: 0.5}), check_list_rewards([None, 1])
+    ({'b': 1.0, 0: 0.5}, [None, 1.0])
+    """
+    if isinstance(given, Mapping):
+        found: dict[str | int, float] = {}
+        for key, value in given.items():
+            if not isinstance(key, str) and not is_whole(key):
+                raise InvalidInput(f"rewards: {key!r:.60} is not one of the arms, nor the number of a slot")
+            found[key if isinstance(key, str) else int(key)] = _number(value, repr(key))
+        return found
+    if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim == 1):
+        return [None if value is None else _number(value, f"slot {slot}") for slot, value in enumerate(given)]
+    raise InvalidInput(f"rewards must be {{arm: value}}, {{slot: value}} or a value per slot, got {given!r:.60}")
+
+
+def _number(value: Any, whose: str) -> float:
+    value = value.item() if isinstance(value, np.generic) else value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not -LARGEST <= value <= LARGEST:
+        raise InvalidInput(f"rewards: {whose:.60} must have a number of at most {LARGEST:g}, got {value!r:.60}")
+    return float(value)
 
 
 def is_whole(value: Any) -> bool:
@@ -131,15 +154,28 @@ def _read_pinned(pinned: Any, k: int, ids: Sequence[str]) -> dict[int, int]:
         return {}
     if not isinstance(pinned, Mapping):
         raise InvalidInput(f"pinned must be {{slot: arm}}, got {pinned!r:.60}")
-    found = {}
+    found: dict[int, int] = {}
     for key, arm in pinned.items():
-        slot = int(key) if isinstance(key, str) and key.isdecimal() else key  # keys of JSON are texts
+        slot: Any = slot_number(key) if isinstance(key, str) else key  # keys of JSON are texts
         if not is_whole(slot) or not 0 <= slot < k:
             raise InvalidInput(f"pinned must have slots 0 to {k - 1}, got {key!r:.60}")
         if arm not in ids:
             raise InvalidInput(f"pinned: {arm!r:.60} is not one of the arms")
+        if slot in found:
+            raise InvalidInput(f"pinned must not name a slot twice, got {slot} twice")
         found[int(slot)] = list(ids).index(arm)
+    if len(set(found.values())) < len(found):
+        raise InvalidInput(f"pinned must not name an arm twice, got {pinned!r:.60}")
     return found
+
+
+def slot_number(key: str) -> int | None:
+    """The slot that a key of JSON names; None if it is no number as JSON writes it.
+
+    >>> slot_number("12"), slot_number("01"), slot_number("-1")
+    (12, None, None)
+    """
+    return int(key) if key.isdecimal() and len(key) < 10 and key == str(int(key)) else None
 
 
 def _read_at_most(at_most: Any, arms: ArmColumns) -> tuple[list[Any] | None, dict[Any, int] | None]:

@@ -9,6 +9,7 @@ import msgspec
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import MARK, MAX_SLOTS
 from armwise.service.journal.events import Decision, Reward
 from armwise.service.journal.writes import Write, keyed
 from armwise.service.model.explain import explain
@@ -71,17 +72,28 @@ async def reward(call: Call) -> Response:
     for i, each in enumerate(rewards):
         if (
             not isinstance(each, dict)
-            or not {"id", "value"} <= set(each) <= {"id", "value", "cost", "final"}
+            or not {"id", "value"} <= set(each) <= {"id", "value", "cost", "final", "slot"}
             or not isinstance(each["id"], str)
         ):
             raise InvalidInput(f"rewards[{i}] must be an object with id and value")
         value = finite(each["value"], f"rewards[{i}].value")
         final = is_final(each, f"rewards[{i}].final")
+        mark, cost = _slot(each, f"rewards[{i}].slot"), each.get("cost")
         writes.append(
-            call.engine.prepare_reward(call.application, each["id"], value, cost=each.get("cost"), final=final)
+            call.engine.prepare_reward(call.application, each["id"], value, cost=cost, final=final, slot=mark)
         )
     written = await call.submit(_keyed(call, "reward", writes)) if writes else []
     return reply({"rewards": [reward_answer(each) for each in written if isinstance(each.row.event, Reward)]})
+
+
+def _slot(reward: dict[str, Any], what: str) -> str:
+    """What follows the id of a list in that of its slot; nothing of a decision."""
+    if "slot" not in reward:
+        return ""
+    slot = reward["slot"]
+    if isinstance(slot, bool) or not isinstance(slot, (int, float)) or slot not in range(MAX_SLOTS):
+        raise InvalidInput(f"{what} must be the number of a list's slot, from 0, got {slot!r:.60}")
+    return f"{MARK}{int(slot)}"
 
 
 async def explanation(call: Call) -> Response:

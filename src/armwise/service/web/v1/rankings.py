@@ -10,7 +10,7 @@ from armwise.features.encoding.arms import check_id, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import answer
-from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking
+from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking, slot_number
 from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by, slot_id
 from armwise.service.errors import Unknown
 from armwise.service.web import admission
@@ -64,18 +64,18 @@ def read(body: bytes) -> SlotsRequest:
 async def reward(call: Call) -> Response:
     """``POST /v1/rankings/{id}/rewards``: reward slots of a list by arm, by slot, or all from the top."""
     body = read_object(call.body, {"rewards", "slots", "final"})
-    if ("rewards" in body) == ("slots" in body):
+    given: Any = body.get("rewards", {})
+    if not body.keys() & {"rewards", "slots"} or ("slots" in body and not isinstance(given, dict)):
         raise InvalidInput(
             'the body must have "rewards" ({arm: value}, or a value per slot) or "slots" ({slot: value})'
         )
     event = check_id("the event id", call.params[0])
     shown = await in_thread(_shown, call.engine, call.application, event)
-    given: Any = body.get("rewards")
     if "slots" in body:
         slots = body["slots"]
-        if not isinstance(slots, dict) or not all(key.isdecimal() for key in slots):
+        if not isinstance(slots, dict) or not all(slot_number(key) is not None for key in slots):
             raise InvalidInput('slots must be an object with the numbers of slots from 0 as keys: {"0": 1.0}')
-        given = {int(key): value for key, value in slots.items()}
+        given = given | {slot_number(key): value for key, value in slots.items()}
     final, writes = is_final(body), []
     for slot, value in read_list_rewards(shown, given, final):
         key = retry_key(call, f"reward {slot} of list {event}")

@@ -205,7 +205,7 @@ class RankingAnswer(msgspec.Struct):
 
 
 class RankingRewards(msgspec.Struct, forbid_unknown_fields=True):
-    """Rewards of a list's slots: by arm (or one value per slot, null for none), or by slot."""
+    """Rewards of a list's slots: by arm (or one value per slot, null for none), by slot, or some by each."""
 
     rewards: Annotated[Any, said(anyOf=[
         {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
@@ -287,12 +287,13 @@ class RewardRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
-    """A reward in a batch, with the id of its decision."""
+    """A reward in a batch, with the id of its decision, or of a list and the slot that it is of."""
 
     id: Name
     value: Number
     cost: Cost | Unset = msgspec.UNSET
     final: bool = False
+    slot: Annotated[int, said(minimum=0, maximum=49)] | Unset = msgspec.UNSET
 
 
 class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
