@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Decision, Reward
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 1.5}}', b'"c"']

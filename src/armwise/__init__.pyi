@@ -39,9 +39,9 @@ from armwise.agents.linear.linucb import LinUCB as LinUCB
 from armwise.agents.linear.rand_ucb import RandUCB as RandUCB
 from armwise.agents.linear.linucb import Ellipsoid as Ellipsoid
 from armwise.agents.linear.hybrid import HybridLinUCB as HybridLinUCB
-from armwise.agents.linear.sup_linucb import SupLinUCB as SupLinUCB
+from armwise.agents.linear.staged.sup_linucb import SupLinUCB as SupLinUCB
 from armwise.agents.linear.linrel import LinREL as LinREL
-from armwise.agents.linear.linrel import SupLinREL as SupLinREL
+from armwise.agents.linear.staged.sup_linrel import SupLinREL as SupLinREL
 from armwise.agents.linear.cofine import CoFineUCB as CoFineUCB
 from armwise.agents.linear.lin_thompson import LinThompson as LinThompson
 from armwise.agents.linear.lin_thompson import ThompsonScale as ThompsonScale
@@ -67,9 +67,9 @@ from armwise.agents.oracle.policy_elimination import PolicyElimination as Policy
 from armwise.agents.oracle.randomized_ucb import RandomizedUCB as RandomizedUCB
 from armwise.agents.oracle.iltcb import ILoveToConBandits as ILoveToConBandits
 from armwise.agents.oracle.online_cover import OnlineCover as OnlineCover
-from armwise.agents.oracle.squarecb import SquareCB as SquareCB
-from armwise.agents.oracle.fastcb import FastCB as FastCB
-from armwise.agents.oracle.regcb import RegCB as RegCB
+from armwise.agents.oracle.regression.squarecb import SquareCB as SquareCB
+from armwise.agents.oracle.regression.fastcb import FastCB as FastCB
+from armwise.agents.oracle.regression.regcb import RegCB as RegCB
 from armwise.agents.experts.exp4 import Exp4 as Exp4
 from armwise.agents.experts.exp4p import Exp4P as Exp4P
 from armwise.agents.experts.advised import Advised as Advised

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 import armwise as aw
-from armwise.agents.linear.staged import Staged
+from armwise.agents.linear.staged.staging import Staged
 from armwise.core import saving
 from armwise.models.ridge import Ridge
 from armwise.theory import hypotheses

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 
 ROOT = Path(__file__).parents[2]

@@ -25,8 +25,8 @@ from armwise.service.engine.requests.slots import MARK, prepare_slots
 from armwise.service.engine.rollout import add_version
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import keyed
 from armwise.service.log.export import FORMATS, pieces
 from armwise.service.model.lessons import read_lessons

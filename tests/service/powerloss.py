@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from armwise.service.journal.sqlite import SQLite, _SQLiteConnection
+from armwise.service.journal.databases.sqlite import SQLite, _SQLiteConnection
 
 Operation = tuple[str, str, int, bytes]  # what, file name, offset or size, data
 Files = tuple[tuple[str, bytes], ...]  # name, contents
@@ -135,8 +135,8 @@ class Remembered(SQLite):
         path.parent.mkdir(parents=True, exist_ok=True)
         raw = apsw.Connection(str(path), vfs=disk.name)
         raw.execute("PRAGMA locking_mode=EXCLUSIVE")
-        from armwise.service.journal.sqlite import ENTRIES
-        from armwise.service.journal.store import make_tables
+        from armwise.service.journal.databases.database import make_tables
+        from armwise.service.journal.databases.sqlite import ENTRIES
 
         raw.execute("PRAGMA journal_mode=WAL")
         raw.execute(f"PRAGMA synchronous={synchronous}")

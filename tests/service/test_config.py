@@ -13,8 +13,8 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.config import Config, load_config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Settings
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.model import build
 from armwise.service.model.build import build_model
 from armwise.service.web.keys import Key, digest

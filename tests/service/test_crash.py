@@ -13,9 +13,9 @@ import pytest
 
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.draw import answer as said
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Written
 from armwise.service.log.verify import verify
 from armwise.service.web.v1.decisions import DecisionAnswer

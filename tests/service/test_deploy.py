@@ -15,8 +15,8 @@ import yaml  # type: ignore[import-untyped]
 
 from armwise.service.config import load_config
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.run import GRACE, LAST
 from armwise.service.web.metrics import Metrics
 

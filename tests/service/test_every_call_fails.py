@@ -25,11 +25,11 @@ import armwise as aw
 from armwise.core import saving
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
+from armwise.service.journal.databases.postgres import Postgres
+from armwise.service.journal.databases.postgres_session import Session as PostgresSession
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Decision, Reward
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.postgres import Postgres
-from armwise.service.journal.postgres_session import Session as PostgresSession
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write, keyed
 from armwise.service.log.compact import compact
 from armwise.service.log.export import pieces

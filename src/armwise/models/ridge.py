@@ -25,7 +25,7 @@ _MIN_RIDGE_IN_SUMS = 1e-10  # the ridge as a share of the squared rows: below it
 _MIN_RIDGE_IN_ROWS = 1e-24  # below it, the rows lose it too: a root keeps four digits here
 
 
-Width = tuple[float, float, float, float, float]  # Width in native/linalg/ridge.hpp
+Width = tuple[float, float, float, float, float]  # Width in native/models/ridge.hpp
 Spread = tuple[
     float, float, float, float, float, float
 ]  # v, coefficient, delta, and Spread in native/agents/thompson.hpp
@@ -618,7 +618,7 @@ class Ridge(saving.Saved):
     def choose_optimistic(self, contexts: Floats, width: Width, rng: np.random.Generator) -> tuple[Any, Any]:
         """Arms and probabilities of rounds without learning in between, (T, K, d) or (T, 1, d).
 
-        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)  # see Width in native/linalg/ridge.hpp
+        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)  # see Width in native/models/ridge.hpp
         >>> Ridge(dim=1).choose_optimistic(np.ones((2, 1, 1)), width, np.random.default_rng(1))
         (array([0, 0]), array([1., 1.]))
         """

@@ -3,6 +3,9 @@
 It imports nothing of the package.
 Invariant: every variant of the extension gives the same bits.
 
+The C++ is in folders: ``linalg`` (arrays, SIMD, random numbers), ``models``, ``gaussian_processes``, ``encoding``,
+``choices`` (checks, draws, whole decisions), ``agents`` and ``intervals``; the submodules have no folders.
+
 ``armwise.native.ridge`` is the submodule ``ridge`` of the variant that suits this processor; ``ARMWISE_SIMD=baseline``
 (or ``v3``) in the environment forces one. The ``.pyi`` files are its types, written by ``make stubs``.
 """

@@ -17,9 +17,9 @@ from armwise.features.encoding.arms import check_id
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
+from armwise.service.journal.databases.database import Database
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.journal.sqlite import SQLite
-from armwise.service.journal.store import Database
 from armwise.service.model.merged_views import check_merges
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from armwise.service.web.keys import Key
@@ -146,7 +146,7 @@ def open_store(storage: str) -> Database:
     """
     check_storage(storage)
     if storage.startswith(_POSTGRES):
-        from armwise.service.journal.postgres import Postgres
+        from armwise.service.journal.databases.postgres import Postgres
 
         return Postgres(storage)
     path = Path(storage)

@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 from armwise.cli.main import main
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 from armwise.service.web.keys import digest
 

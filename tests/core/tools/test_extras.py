@@ -82,7 +82,7 @@ def test_dask_alone_is_enough_to_race_on_dask() -> None:
 def test_without_fcntl_the_service_leads_and_says_what_it_cannot_do(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
-    from armwise.service.journal.sqlite import SQLite
+    from armwise.service.journal.databases.sqlite import SQLite
 
     monkeypatch.setitem(sys.modules, "fcntl", None)
     store = SQLite(tmp_path / "journal.db")

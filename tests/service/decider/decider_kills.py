@@ -22,8 +22,8 @@ from typing import Any
 
 import armwise as aw
 from armwise.service.engine.requests.slots import MARK, slot_id
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import entries, played
 from armwise.service.log.verify import verify
 

@@ -10,8 +10,8 @@ import pytest
 
 import armwise as aw
 from armwise.core import saving
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 
 ARMS = [f"arm{k}" for k in range(10)]

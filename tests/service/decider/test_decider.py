@@ -27,9 +27,9 @@ from armwise.features.encoding.tokens import NO_TOKENS
 from armwise.service.decider.memory import Memory
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Settings
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}]

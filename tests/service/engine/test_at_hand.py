@@ -15,9 +15,9 @@ from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.learning.learner import Learner
 from armwise.service.engine.requests.draw import drawn
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import ARRIVAL, Activation, Creation, Reward, Row, Settings, Version
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.inside import copied

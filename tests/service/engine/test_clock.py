@@ -6,8 +6,8 @@ from pathlib import Path
 
 from armwise.service.engine.clock import LASTING, TrustedClock
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Settings
-from armwise.service.journal.sqlite import SQLite
 from tests.service.serving import ARMS
 
 DAY = 86_400.0

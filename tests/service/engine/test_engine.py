@@ -19,10 +19,10 @@ from armwise.features.encoding.tokens import InvalidInput, RequestTokens, part
 from armwise.native.choice import draw
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Creation, Decision, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.export import pieces
 from armwise.service.model.build import build_model
 from armwise.service.model.model import DrawRequest

@@ -13,8 +13,8 @@ from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.versions import Challenger, draw_among

@@ -11,9 +11,9 @@ import pytest
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Creation, Settings
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact
 from armwise.service.log.verify import verify
 from tests.service.serving import ARMS, Clock, ask, replayed, settled, state

@@ -15,9 +15,9 @@ import armwise as aw
 from armwise.models.ridge import Ridge
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import restore
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 from tests.service.serving import ARMS, ask, replayed, settled, state
 

@@ -16,9 +16,9 @@ import pytest
 from armwise.cli.main import main
 from armwise.core import saving
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Decision, Reward, Row
 from armwise.service.journal.journal import Journal, link
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write
 from armwise.service.log.compact import compact
 from armwise.service.log.verify import verify

@@ -14,9 +14,9 @@ from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
+from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.databases.tail import Tail
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
-from armwise.service.journal.tail import Tail
 from armwise.service.log.verify import verify
 from tests.service.serving import ARMS, Running, ask
 

@@ -19,8 +19,8 @@ from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.errors import Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Retention
 from armwise.service.log.subjects import Subjects, closings
 from armwise.service.log.verify import verify

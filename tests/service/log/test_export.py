@@ -18,8 +18,8 @@ import pytest
 from armwise.cli.main import main
 from armwise.offline import Log, evaluate
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log import parquet
 from armwise.service.log.export import entries, pieces
 

@@ -16,8 +16,8 @@ from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.compact import compact, deleted_upto
 from armwise.service.log.verify import verify
 

@@ -14,9 +14,9 @@ from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.ranking import read_ranking
 from armwise.service.engine.requests.slots import MARK, prepare_slots, slot_id
 from armwise.service.errors import Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 from tests.service.serving import Running

@@ -14,9 +14,9 @@ from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.rollout import add_version
 from armwise.service.errors import Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Creation
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log import retain
 from armwise.service.log.compact import compact
 from armwise.service.log.retain import Retention

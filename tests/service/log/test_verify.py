@@ -15,8 +15,8 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.service.journal import journal as append
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 

@@ -22,8 +22,8 @@ from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Import
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.log.verify import verify
 from armwise.service.model import trial
 from armwise.service.model.build import build_model

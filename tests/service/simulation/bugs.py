@@ -8,10 +8,10 @@ from typing import Any
 from unittest import mock
 
 from armwise.service.engine.learning.learner import AT_ONCE, Learner
+from armwise.service.journal.databases.database import BatchRows, Statement
 from armwise.service.journal.events import Event, Reward, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.store import BatchRows, Statement
 from armwise.service.journal.writes import Write
 from tests.service.simulation.database import Session, Shared
 

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from armwise.service.journal.lead import LEASE, Lead
-from armwise.service.journal.postgres import FROZEN, PATIENCE
-from armwise.service.journal.sqlite import ENTRIES
-from armwise.service.journal.store import BatchRows, Statement, make_tables
+from armwise.service.journal.databases.database import BatchRows, Statement, make_tables
+from armwise.service.journal.databases.lead import LEASE, Lead
+from armwise.service.journal.databases.postgres import FROZEN, PATIENCE
+from armwise.service.journal.databases.sqlite import ENTRIES
 from tests.service.simulation.kernel import START, Kernel, Owner, Simulated, Task
 
 APPEND = "append"  # the statement that takes the lock of appends

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from armwise.agents.kernel.kernel_agent import KernelIndexAgent, check_block, same_width
-from armwise.agents.linear.staged import Staged
+from armwise.agents.linear.staged.staging import Staged
 from armwise.core.agent import Choice, Floats, Played, Seed, Theory, count, positive
 from armwise.core.rounds import Batches, loop
 from armwise.models.kernel_posterior import KernelPosterior

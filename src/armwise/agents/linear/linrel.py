@@ -1,4 +1,4 @@
-"""LinREL and SupLinREL: least squares on the well-explored directions (survey 4.1.2, Algorithm 2; Auer 2003)."""
+"""LinREL: least squares on the well-explored directions (survey 4.1.2, Algorithm 2; Auer 2003)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.staged import StagedLinear
 from armwise.core import saving
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.capabilities.merging import Merging
 from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import read_mean
 from armwise.native import truncated
-from armwise.theory import bounds, hypotheses
 
 
 class TruncatedRidge(saving.Saved):
@@ -92,12 +90,13 @@ class TruncatedRidge(saving.Saved):
         self._factors = None
 
 
-def _scale(horizon: int, n_arms: int, delta: float) -> float:
+def width_scale(horizon: int, n_arms: int, delta: float) -> float:
+    """sqrt(ln(2TK/delta)), by which the noise of a mean is multiplied."""
     return math.sqrt(math.log(2 * horizon * n_arms / delta))
 
 
 def _play(agent: LinREL, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-    width = _scale(agent.horizon, contexts.shape[1], agent.delta)
+    width = width_scale(agent.horizon, contexts.shape[1], agent.delta)
     return truncated.play(*agent._model.sums, width, agent.scale, contexts, rewards, agent._rng)
 
 
@@ -159,58 +158,14 @@ class LinREL(Merging, IndexAgent):
         return cls(dim, horizon, delta, scale=1.0, seed=seed)
 
     def _scores(self, context: Floats) -> Floats:
-        means, widths = self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
+        means, widths = self._model.estimate(context, width_scale(self.horizon, len(context), self.delta))
         return means + self.scale * widths
 
     def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
-        return self._model.estimate(context, _scale(self.horizon, len(context), self.delta))
+        return self._model.estimate(context, width_scale(self.horizon, len(context), self.delta))
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
         self._model.update(context[choice.arm], reward)
 
     def _merge(self, other: Self) -> None:
         self._model.merge(other._model)
-
-
-def _play_stages(agent: SupLinREL, contexts: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-    grams, bs, (prior, *_) = map(list, zip(*(model.sums for model in agent._models)))
-    settings = (_scale(agent.horizon, contexts.shape[1], agent.delta), agent.scale, agent.horizon)
-    pooled = agent.n_stages if agent.pooled else 0
-    return truncated.play_stages(grams, bs, prior, *settings, contexts, rewards, agent._rng, pooled)
-
-
-class SupLinREL(StagedLinear[TruncatedRidge]):
-    """Staged elimination (see ``Staged``) around LinREL's mean w'c and width ||w|| sqrt(ln(2TK/delta)) + ||v~||.
-
-    ``scale`` multiplies the widths; 1, with separate stages, is what the bound is for: ``SupLinREL.theoretical``.
-    By default one model answers for all stages (``pooled``).
-    ``prior_mean`` (d,) is what theta is believed to be before any reward.
-
-    >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
-    >>> agent.choose(np.eye(2)).note
-    1
-    """
-
-    theory = Theory(
-        section="4.1.2",
-        regret="O(sqrt(T d) (1 + ln(2 K T ln(T) / delta))^(3/2))",
-        comparator="the best arm of each round",
-        assumes="linear rewards: E[r | x] = x.theta, in [0, 1]; contexts fixed in advance",
-        reference="Auer 2003",
-        regret_bound=bounds.sup_linrel,
-        hypotheses=hypotheses.staged_linear,
-        high_probability=True,
-        infinite_policies=True,
-        needs_horizon=True,
-        erratum="Theorem 4 prints sqrt(2 ln(2TK/delta)); the algorithm has sqrt(ln(2TK/delta))",
-        call="aw.SupLinREL(dim={d}, horizon={T}, delta={delta})",
-        survey_row="SupLinREL",
-    )
-    batches = CompiledBlocks(_play_stages)
-
-    def _stage_model(self, dim: int, prior_mean: ArrayLike | None) -> TruncatedRidge:
-        return TruncatedRidge(dim, prior_mean)
-
-    def _estimate(self, model: TruncatedRidge, X: Floats, n_arms: int) -> tuple[Floats, Floats]:
-        means, widths = model.estimate(X, _scale(self.horizon, n_arms, self.delta))
-        return means, self.scale * widths

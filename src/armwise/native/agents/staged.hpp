@@ -1,4 +1,4 @@
-// Staged elimination, as armwise.agents.linear.staged.Staged tells it: which arm a round plays, and which stage learns its reward.
+// Staged elimination, as armwise.agents.linear.staged.staging.Staged tells it: which arm a round plays, and which stage learns its reward.
 #pragma once
 
 #include "choice.hpp"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from armwise.agents.linear.staged import Staged
+from armwise.agents.linear.staged.staging import Staged
 from armwise.core.agent import Agent, Choices
 from armwise.core.capabilities.merging import Merging, can_merge, why_not_merged
 from armwise.core.tools.extras import needs

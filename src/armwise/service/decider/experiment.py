@@ -18,7 +18,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create, definitions
-from armwise.service.journal.sqlite import SQLite
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.log.retain import Erased
 
 _open: dict[str, tuple[Engine, list[object]]] = {}  # engines of this process by folder, with their users

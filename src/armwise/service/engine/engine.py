@@ -26,6 +26,7 @@ from armwise.service.engine.requests.preparer import RequestPreparer
 from armwise.service.engine.startup import apply, await_applications, warm
 from armwise.service.engine.writer import Writer
 from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import (
     Change,
     Creation,
@@ -41,7 +42,6 @@ from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import stand_alone
 from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
-from armwise.service.journal.store import Database
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.model import Model
 from armwise.service.model.trial import check_creation, check_import, exported
@@ -62,7 +62,7 @@ def served_model(app: str, models: Mapping[str, Model], creations: Collection[st
 class Engine(RequestPreparer):
     """All applications over one journal.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()
     >>> answer = engine.decide("shop", b'{"hour": 9}', [b'"pasta"', b'"salad"'], id="e1")

@@ -11,9 +11,9 @@ from armwise.features.encoding.tokens import PackedTokens
 from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.requests.draw import Answer
 from armwise.service.engine.writer import Done, Via
+from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.rules import Status
-from armwise.service.journal.store import Database
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.model import Model
 from armwise.service.system import System

@@ -12,7 +12,7 @@ class JournalReader:
     """The journal for one reader at a time; raises Unavailable instead of waiting without end.
 
     >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {}); engine.start()
     >>> with engine.reading as journal:
     ...     journal.last()[0]
@@ -27,7 +27,7 @@ class JournalReader:
     def open(self, journal: Journal) -> None:
         """Use this journal from now on, exclusively.
 
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> reading = JournalReader(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
         """
         journal.connection.patience = STALL

@@ -12,7 +12,7 @@ from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.engine.requests.preparer import RequestPreparer
 from armwise.service.errors import Unknown
 from armwise.service.journal.events import Creation, Decision, Expiry, Lessons, decided
-from armwise.service.journal.memory import MemoryJournal
+from armwise.service.journal.memory_journal import MemoryJournal
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.build import build_model

@@ -30,7 +30,7 @@ def versions(engine: ServedEngine, app: str) -> list[dict[str, Any]]:
     """All versions, the leading one first.
 
     >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> [(one["name"], one["leads"]) for one in versions(engine, "shop")]; engine.stop()
     [('v1', True)]
@@ -53,7 +53,7 @@ def add_version(engine: ServedEngine, app: str, name: str, creation: Creation, s
     """Add a version beside the leading one, trained on the application's journal.
 
     >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0}), share=0.1)
     >>> [one["share"] for one in versions(engine, "shop")]; engine.stop()
@@ -95,7 +95,7 @@ def promote(engine: ServedEngine, app: str, name: str) -> None:
     """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
 
     >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> add_version(engine, "shop", "bold", Creation()); promote(engine, "shop", "bold")
     >>> [one["name"] for one in versions(engine, "shop")]

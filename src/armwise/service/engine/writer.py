@@ -54,7 +54,7 @@ class Writer:
     While the database does not answer for ``stall`` seconds, whoever waits is refused, and so is whoever comes.
 
     >>> from armwise.service.journal.events import Change
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
     >>> writer.start()
     >>> writer.write([Write("shop", "", Change())])[0].row.seq
@@ -196,7 +196,7 @@ class Writer:
         """Submit and wait.
 
         >>> from armwise.service.journal.events import Reward
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
         >>> writer.start()
         >>> writer.write([Write("shop", "e1", Reward(1.0))])

@@ -133,7 +133,7 @@ def definitions(engine: ServedEngine) -> dict[str, Definition]:
 class HostedExperiment:
     """One experiment of an engine; any thread may call, and any process that shares the journal.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {}); engine.start()
     >>> test = create(engine, "colour", Definition.read(["control", "blue"], "buy"))
     >>> [arm] = test.assign([("u1", {})]); arm == test.assign([("u1", {"device": "phone"})])[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from armwise.service.journal.store import Connection
+from armwise.service.journal.databases.database import Connection
 
 CHUNK_BYTES = 1 << 18  # bytes
 
@@ -26,7 +26,7 @@ def chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
 def put_chunk(connection: Connection, app: str, seq: int, n: int, chunk: bytes) -> None:
     """Store a chunk; it has no effect before ``put_snapshot``.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> put_chunk(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
     """
     connection.execute(
@@ -38,7 +38,7 @@ def put_chunk(connection: Connection, app: str, seq: int, n: int, chunk: bytes) 
 def put_snapshot(connection: Connection, app: str, seq: int, size: int) -> None:
     """Let a replay of an application start from a stored model; raise ValueError if a chunk is missing.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> put_chunk(connection, "shop", 7, 0, b"model"); put_snapshot(connection, "shop", 7, 5)
     >>> compaction_snapshot(connection, "shop")
@@ -56,7 +56,7 @@ def put_snapshot(connection: Connection, app: str, seq: int, size: int) -> None:
 def compaction_snapshot(connection: Connection, app: str) -> bytes | None:
     """The model that a replay of an application starts from; None without one.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> compaction_snapshot(SQLite(":memory:").connect(), "shop") is None
     True
     """
@@ -69,7 +69,7 @@ def compaction_snapshot(connection: Connection, app: str) -> bytes | None:
 def unused(connection: Connection) -> list[tuple[str, int, int]]:
     """Chunks that belong to no application's starting model.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> put_chunk(connection, "shop", 7, 0, b"model"); unused(connection)
     [('shop', 7, 0)]
@@ -84,7 +84,7 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
 def drop_chunk(connection: Connection, app: str, seq: int, n: int) -> None:
     """Delete a chunk.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> drop_chunk(SQLite(":memory:").connect(), "shop", 7, 0)
     """
     connection.execute("DELETE FROM pieces WHERE app = ? AND seq = ? AND n = ?", (app, seq, n))

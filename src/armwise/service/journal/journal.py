@@ -21,11 +21,11 @@ import msgspec
 
 from armwise.service.errors import Damaged, Unknown
 from armwise.service.journal.bodies import MANY, catalogue_of, hashed, pack, pack_arms, together, unpack_arms
+from armwise.service.journal.databases.database import Connection, Rows, Statement
 from armwise.service.journal.events import CONFIG, Change, Creation, Decision, Event, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import Status
-from armwise.service.journal.store import Connection, Rows, Statement
 from armwise.service.journal.writes import Appended, More, Write, joins, size_of
 from armwise.service.system import SYSTEM, System
 
@@ -186,7 +186,7 @@ class Journal:
     """Appends to and reads from one connection; not for use by two threads at once.
 
     >>> from armwise.service.journal.events import Change
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> journal = Journal(SQLite(":memory:").connect())
     >>> [outcome] = journal.append([[Write("shop", "", Change())]], now=5)
     >>> outcome[0].row.seq, journal.last()[0]

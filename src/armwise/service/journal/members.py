@@ -20,8 +20,8 @@ from typing import Any
 
 import msgspec
 
+from armwise.service.journal.databases.database import Connection, Database
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.store import Connection, Database
 
 PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows
 PATIENCE = 5.0  # seconds that a database may take to answer
@@ -202,7 +202,7 @@ def first(memberships: Collection[MembershipSession]) -> Members:
 def missing_of(journals: Collection[Journal]) -> str:
     """The problem with a list of journals that should be all databases of one service; empty if none.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> missing_of([Journal(SQLite(":memory:").connect())])
     ''
     """

@@ -16,7 +16,7 @@ from armwise.service.log.verify import Statuses, base_models, chained, expected,
 def deleted_upto(journal: Journal) -> dict[str, int]:
     """The event up to which each application's log was deleted, as ``DELETE logs`` journals it.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> deleted_upto(Journal(SQLite(":memory:").connect()))
     {}
     """
@@ -38,7 +38,7 @@ def compact(journal: Journal, before: int) -> int:
     still open then, the decision itself is kept; one with later events is kept whole. Ids and idempotency keys of what
     is dropped are forgotten.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
     0
     """

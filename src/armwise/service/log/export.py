@@ -98,7 +98,7 @@ def entries(journal: EventSource, app: str, after: int = 0, now: int | None = No
 
     ``now`` is when they are asked for (None: the time of the last event).
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> list(entries(Journal(SQLite(":memory:").connect()), "shop"))
     []
     """
@@ -221,7 +221,7 @@ def as_dsjson(entry: Entry) -> bytes:
 def pieces(journal: Journal, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
     """The log of an application after an event in one of ``FORMATS``, in bounded chunks.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> list(pieces(Journal(SQLite(":memory:").connect()), "shop"))
     []
     """
@@ -233,7 +233,7 @@ def pieces_of(
 ) -> Iterator[bytes]:
     """The same of several journals, one after the other, each after an event of its own; ``now`` as in ``entries``.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> list(pieces_of([(Journal(SQLite(":memory:").connect()), 0)], "shop"))
     []
     """

@@ -85,7 +85,7 @@ class Retention:
     """A thread that drops what is older than ``days`` (0: nothing is), or was deleted; only where its process leads.
 
     >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start(); Retention(engine, days=30.0).run(); engine.stop()
     0

@@ -94,7 +94,7 @@ def values_at(document: Any, path: Sequence[str]) -> Iterator[Any]:
 class Subjects:
     """The pending erasures of a journal, and those from ``first`` on, done or not.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> Subjects(Journal(SQLite(":memory:").connect())).erasures
     {}
     """

@@ -20,10 +20,10 @@ from armwise.service.engine.requests.draw import uniform
 from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.bodies import hashed, together, unpack_arms
 from armwise.service.journal.compaction_snapshots import compaction_snapshot
+from armwise.service.journal.databases.tail import missing
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.journal import KEYED, Base, Journal, SnapshotMark, link
 from armwise.service.journal.rules import Status, check, happen
-from armwise.service.journal.tail import missing
 from armwise.service.log.subjects import ERASED
 from armwise.service.model.model import Model
 
@@ -78,7 +78,7 @@ def verify(journal: Journal, models: bool = True) -> Report:
 
     All is read in one transaction, so that a service may go on writing meanwhile.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> verify(Journal(SQLite(":memory:").connect())).problems
     []
     """
@@ -256,7 +256,7 @@ def chained(
 ) -> Iterator[tuple[Row, bytes]]:
     """Events with the chain that is stored with each; ``wrong`` is told of what is not stored as bytes.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> list(chained(Journal(SQLite(":memory:").connect()), 0))
     []
     """
@@ -286,7 +286,7 @@ def _bytes(value: Any) -> bytes:
 def base_models(journal: Journal, base: Base) -> dict[str, Model]:
     """The models that a replay starts from: none, or those of the compaction's snapshot.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> base_models(Journal(SQLite(":memory:").connect()), Base())
     {}
     """

@@ -20,10 +20,10 @@ from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.engine import Engine, served_model
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.members import Members, MembershipSession, first
 from armwise.service.journal.rules import Status
-from armwise.service.journal.store import Database
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.merged_views import check_merges, merge
 from armwise.service.model.model import Model

@@ -105,7 +105,7 @@ class Metrics:
     ) -> bytes:
         """Return all metrics, including the applications that ``key`` may read; ``look`` returns what one earns.
 
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> from armwise.service.engine.engine import Engine
         >>> engine = Engine(SQLite.temporary(), {})
         >>> engine.start(); b"armwise_journal_lag 0" in Metrics().render(engine); engine.stop()

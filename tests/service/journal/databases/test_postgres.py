@@ -21,7 +21,7 @@ from armwise.service.app import Service
 from armwise.service.config import Config, open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Conflict, Unavailable
-from armwise.service.journal import lead, postgres, postgres_session
+from armwise.service.journal.databases import lead, postgres, postgres_session
 from armwise.service.journal.events import Creation, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write

@@ -15,10 +15,10 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
-from armwise.service.journal import sqlite
+from armwise.service.journal.databases import sqlite
+from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Creation, Decision, Reward
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.sqlite import SQLite
 from armwise.service.journal.writes import Write
 from armwise.service.log import verify as verifying
 
@@ -246,7 +246,7 @@ def test_a_lock_that_cannot_be_written_is_let_go(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     first, second = SQLite(tmp_path / "journal.db"), SQLite(tmp_path / "journal.db")
-    monkeypatch.setattr("armwise.service.journal.sqlite.os.getpid", full)
+    monkeypatch.setattr("armwise.service.journal.databases.sqlite.os.getpid", full)
     with pytest.raises(OSError, match="No space left") as kept:
         first.lead()
     monkeypatch.undo()

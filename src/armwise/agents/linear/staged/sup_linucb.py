@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.staged import StagedLinear
+from armwise.agents.linear.staged.staging import StagedLinear
 from armwise.core.agent import Floats, Theory
 from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import Ridge

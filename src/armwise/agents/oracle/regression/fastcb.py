@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.oracle.regression_agent import RegressionAgent
-from armwise.agents.oracle.regression_batches import FastCBBatches
+from armwise.agents.oracle.regression.regression_agent import RegressionAgent
+from armwise.agents.oracle.regression.regression_batches import FastCBBatches
 from armwise.core.agent import Floats, Seed, Theory, positive
 from armwise.core.exporting import FrozenAgent
 from armwise.native import regression

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, SklearnEstimator
-from armwise.agents.oracle.regression_agent import RegressionAgent
-from armwise.agents.oracle.regression_batches import RegCBBatches
+from armwise.agents.oracle.regression.regression_agent import RegressionAgent
+from armwise.agents.oracle.regression.regression_batches import RegCBBatches
 from armwise.core.agent import Choice, Floats, Seed, Theory, count, positive
 from armwise.core.exporting import FrozenAgent
 from armwise.core.inputs import dense_pieces

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from armwise.agents.linear.ridge_agent import RidgeAgent, width_of
 from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, SklearnEstimator
-from armwise.agents.oracle.predictions import Predictions
+from armwise.agents.oracle.regression.predictions import Predictions
 from armwise.core.agent import Choice, Floats, Seed, count, positive
 from armwise.core.capabilities.one_row import OneRow
 from armwise.core.exporting import CannotExport

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from armwise.agents.linear.ridge_batches import RidgeBatches, as_block
-from armwise.agents.oracle.predictions import Predictions
-from armwise.agents.oracle.regression_agent import RegressionAgent
+from armwise.agents.oracle.regression.predictions import Predictions
+from armwise.agents.oracle.regression.regression_agent import RegressionAgent
 from armwise.core.agent import Choices, Floats, Played
 from armwise.core.rounds import loop
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 
 if TYPE_CHECKING:
-    from armwise.agents.oracle.fastcb import FastCB
-    from armwise.agents.oracle.regcb import RegCB
-    from armwise.agents.oracle.squarecb import SquareCB
+    from armwise.agents.oracle.regression.fastcb import FastCB
+    from armwise.agents.oracle.regression.regcb import RegCB
+    from armwise.agents.oracle.regression.squarecb import SquareCB
 
 A = TypeVar("A", bound=RegressionAgent)
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from armwise.agents.oracle.regression_agent import RegressionAgent
-from armwise.agents.oracle.regression_batches import SquareCBBatches
+from armwise.agents.oracle.regression.regression_agent import RegressionAgent
+from armwise.agents.oracle.regression.regression_batches import SquareCBBatches
 from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
 from armwise.core.exporting import FrozenAgent, fixed
 from armwise.models.ridge import Ridge

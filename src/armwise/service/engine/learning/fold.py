@@ -236,7 +236,7 @@ def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> 
     Of decisions whose window runs at ``now`` what is known so far is learnt where it can be corrected; else those
     before the first one of which nothing is known: a click is not learnt without the lack of others.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> model = build_model(Creation())
     >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10, now=0); model.lessons
     0
@@ -315,7 +315,7 @@ def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: 
 def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
     """Rebuild the model of an application without a snapshot from its events up to a given one.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> models = {}
     >>> refold(models, Journal(SQLite(":memory:").connect()), "shop", 10, {}); models
     {}
@@ -337,7 +337,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
 
     Only models that changed are stored; one that is missing or cannot be loaded is left out.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> restore(Journal(SQLite(":memory:").connect()))
     ({}, 0)
     """

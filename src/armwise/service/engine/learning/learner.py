@@ -15,9 +15,9 @@ from threading import Thread
 
 from armwise.core import saving
 from armwise.service.engine.learning.fold import Recent, drop_oldest, fold, give_up, refold, restore
+from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.store import Database
 from armwise.service.journal.writes import Write
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
@@ -37,7 +37,7 @@ class Learner:
 
     ``served`` are those of them that are configured (``applications``; None: all) and work.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> store = SQLite.temporary()
     >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
     >>> learner.recover(); learner.start(); learner.stop(); store.close()
@@ -86,7 +86,7 @@ class Learner:
     def recover(self) -> None:
         """Load the newest snapshots and, if this process leads, fold in later events.
 
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.recover(); learner.leader; store.close()
@@ -119,7 +119,7 @@ class Learner:
     def catch_up(self) -> None:
         """Fold in all events and publish.
 
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.recover(); learner.catch_up(); store.close()
@@ -183,7 +183,7 @@ class Learner:
     def save(self) -> None:
         """Store the published models that changed since they were last stored.
 
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> store = SQLite.temporary()
         >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
         >>> learner.save(); store.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from armwise.service.journal.tail import Tail
+from armwise.service.journal.databases.tail import Tail
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value {bytes} NOT NULL);
@@ -39,7 +39,7 @@ Rows = Sequence[tuple[Any, ...]]  # of a table, all of its columns in order
 class Connection(Protocol):
     """One session with the database; statements use ``?`` for values.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> connection = SQLite(":memory:").connect()
     >>> connection.execute("SELECT ?", (7,))
     [(7,)]
@@ -115,7 +115,7 @@ class BatchRows(Protocol):
 class Database(Protocol):
     """A database that opens sessions.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> SQLite(":memory:").shared
     False
     """
@@ -141,7 +141,7 @@ class Database(Protocol):
 def make_tables(connection: Connection, **words: str) -> None:
     """Create what is missing, in the dialect given by ``words``.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="", aside="")
     """
     for statement in TABLES.format(**words).split(";"):

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from armwise.service.journal.lead import LEASE, Lead
-from armwise.service.journal.postgres_session import Session, connect
-from armwise.service.journal.store import Connection, make_tables
+from armwise.service.journal.databases.database import Connection, make_tables
+from armwise.service.journal.databases.lead import LEASE, Lead
+from armwise.service.journal.databases.postgres_session import Session, connect
 
 APPEND, LEAD, TABLES = 0x6E7201, 0x6E7202, 0x6E7203
 FROZEN, PATIENCE = 3_000, 10_000  # ms that a transaction may stand still, and that others wait for it

@@ -14,8 +14,8 @@ import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from armwise.service.journal.databases.database import Rows
 from armwise.service.journal.journal import STATUS
-from armwise.service.journal.store import Rows
 
 
 class Packed(bytes):

@@ -15,9 +15,9 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 
-from armwise.service.journal.postgres_rows import INTO, adapt, packed
-from armwise.service.journal.store import BatchRows, Statement
-from armwise.service.journal.tail import Tail
+from armwise.service.journal.databases.database import BatchRows, Statement
+from armwise.service.journal.databases.postgres_rows import INTO, adapt, packed
+from armwise.service.journal.databases.tail import Tail
 
 _KEEPALIVE = {
     "keepalives": 1,

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from armwise.service.journal.store import BatchRows, Connection, Statement, make_tables
-from armwise.service.journal.tail import Tail
+from armwise.service.journal.databases.database import BatchRows, Connection, Statement, make_tables
+from armwise.service.journal.databases.tail import Tail
 
 log = logging.getLogger("armwise.service")
 

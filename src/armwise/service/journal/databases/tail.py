@@ -131,7 +131,7 @@ def missing(journal: Journal, acknowledged: tuple[int, bytes] | None) -> str:
     """The acknowledged events that a journal lacks; empty if none.
 
     >>> from armwise.service.journal.journal import Journal
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> missing(Journal(SQLite(":memory:").connect()), (2, b""))[:44]
     'events 1 to 2 were acknowledged, and are mis'
     """

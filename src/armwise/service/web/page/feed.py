@@ -20,7 +20,7 @@ PIECE = 50  # events per read
 def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
     """Return the exceptions that mean that a database cannot be read.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> Unavailable in errors_of(Engine(SQLite(":memory:"), {}))
     True
     """
@@ -31,7 +31,7 @@ class Source:
     """The events of one database.
 
     >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> source = Source(engine, "shop"); source.read(); [row.kind for row in source.rows]
     ['create']
@@ -52,7 +52,7 @@ class Source:
         """Skip to the newest events if more arrive than can be read.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.skip(); source.seq
         0
@@ -68,7 +68,7 @@ class Source:
         """Read more events; after the end is reached, not again before the next look.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.read(); source.rows.clear(); source.read(); source.ended
         True
@@ -86,7 +86,7 @@ class Source:
         """Return the number of durable events not yet consumed.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> source = Source(engine, "shop"); source.unread; source.close(); engine.stop()
         1
@@ -102,7 +102,7 @@ class Feed:
     """The events of all databases of a service; a database that cannot be read is skipped until it can.
 
     >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
     >>> feed = Feed(engine, "shop")
     >>> [row.kind for _, row in feed.rows(time.thread_time() + 1.0)]; feed.close(); engine.stop()
@@ -119,7 +119,7 @@ class Feed:
         """Find the readable databases; raise the error if there is none.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); feed.look(); len(feed.sources); feed.close(); engine.stop()
         1
@@ -145,7 +145,7 @@ class Feed:
         """Yield new events, the oldest first, until the thread has used its CPU time ``until``.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); list(feed.rows(0.0)); feed.close(); engine.stop()
         []
@@ -169,7 +169,7 @@ class Feed:
         """Return whether a log was deleted after some of it may have been read.
 
         >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.sqlite import SQLite
+        >>> from armwise.service.journal.databases.sqlite import SQLite
         >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
         >>> feed = Feed(engine, "shop"); feed.forgotten; feed.close(); engine.stop()
         False

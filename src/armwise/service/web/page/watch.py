@@ -37,7 +37,7 @@ WORK = 0.3  # seconds of CPU time per look, for reading and again for judging
 class Watch:
     """The statistics of one application's newest decisions.
 
-    >>> from armwise.service.journal.sqlite import SQLite
+    >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> from armwise.service.engine.engine import Engine
     >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
     >>> engine.start()

@@ -1,0 +1,5 @@
+"""What stores a journal: SQLite in a folder, or PostgreSQL for several processes; its tail; which process leads.
+
+It imports journal and system.
+Invariant: a commit that was acknowledged is found again, or its loss is reported.
+"""
