@@ -79,6 +79,12 @@ def _bandit(rng: np.random.Generator, runs: int, lifts: LiftSequence, start: int
     return _adaptive(rng, runs, lifts, start, least=0.005)
 
 
+def _rare(rng: np.random.Generator, runs: int, _: LiftSequence, start: int) -> Block:
+    """Amounts, a tenth of the units in the arm."""
+    arms = (rng.random((runs, BLOCK)) < 0.1).astype(np.int64)
+    return arms, np.array([0.9, 0.1]), _money(rng, (runs, BLOCK))
+
+
 NULLS: dict[str, tuple[World, float | None]] = {
     "clicks at 1 %": (_clicks(0.01), 1.0),
     "clicks at 5 %": (_clicks(0.05), 1.0),
@@ -88,6 +94,7 @@ NULLS: dict[str, tuple[World, float | None]] = {
     "adaptive split, 10 to 90 %": (_adaptive, 1.0),
     "amounts with a cap of 200": (_fixed(_money), 200.0),
     "amounts without a cap (asymptotic, from 500 units an arm)": (_fixed(_money), None),
+    "amounts without a cap, a tenth of the units in the arm": (_rare, None),
     "bandit's split, 0.5 to 99.5 %": (_bandit, 1.0),
 }
 

@@ -6,6 +6,10 @@ a unit in the arm and -g / (1 - pi) for one in control, has mean g (mu_arm - mu_
 is within 1 of its prediction g (m_arm - m_control) for values in [0, 1]. So the boundaries of ``mixtures`` hold for
 sum X - lift sum g: under ramps and splits that follow the outcomes too. Weights g keep a ramp's first units, rare in
 the arm, from ruling the sum.
+
+Without a cap the boundary is one for normal sums, and sum X is none while it is skewed: where an arm is rarer than
+control and few units have the large values, its mean and its squares are small together, and it looks worse. So nothing
+is decided while the skewness of sum X, as it would be without a difference, is above ``MAX_SKEWNESS``.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from armwise.offline.experiments.mixtures import (
 
 TYPICAL_VARIANCE = 0.05  # of values in [0, 1], where nobody says what to expect
 MEMORY = 10.0  # units of the pooled mean in the prediction of an arm's next value
+MAX_SKEWNESS = 1.0 / 3.0  # of the sum that an asymptotic interval rests on
 MOST_TIMES = 1e4  # control's mean, beyond which a relative lift has no upper end
 
 
@@ -33,9 +38,9 @@ class LiftSequence:
     """One metric's sums: ``update`` takes units in the order in which their values became known.
 
     ``alpha`` is the risk of each side of each arm's lift. With ``cap`` values lie in [0, cap] and the risk is proved;
-    with None it is asymptotic, and nothing is decided before an arm and control have ``start`` units each. ``planned``
-    is at about how many units the intervals shall be narrowest, ``variance`` the expected one of a value (in units of
-    cap^2). ``shape`` makes as many independent copies, for simulations.
+    with None it is asymptotic, and nothing is decided before an arm and control have ``start`` units each, or while
+    their sum is skewed. ``planned`` is at about how many units the intervals shall be narrowest, ``variance`` the
+    expected one of a value (in units of cap^2). ``shape`` makes as many independent copies, for simulations.
 
     >>> rng = np.random.default_rng(1)
     >>> arms = rng.integers(0, 2, 8000)
@@ -64,6 +69,8 @@ class LiftSequence:
         self.units, self._totals, self._own = zeros.copy(), zeros.copy(), zeros.copy()
         # per arm: sums of X's part of the arm and of control, of their squares, of g
         self._up, self._down, self._up2, self._down2, self._g = (zeros.copy() for _ in range(5))
+        # per arm, without a cap: units, squares and cubes of deviations; of g-weights, what scales the sum's moments
+        self._moments = np.zeros((5, n_arms, *shape))
         self.above, self.below = (
             zeros.copy(),
             zeros.copy(),
@@ -131,6 +138,15 @@ class LiftSequence:
         lift, squares = paths[0] - paths[1], paths[2] + paths[3]
         if self.cap is None:
             ready = np.minimum(counts[a] + mine[a], counts[c] + mine[c]) >= self.start
+            spread = np.square(scale) * pi * (1.0 - pi)
+            d = mine[a] * (y - means[a]) + mine[c] * (y - means[c])
+            steps = pair, np.square(d), d**3, pair * spread, pair * spread * scale * (1.0 - 2.0 * pi)
+            moments = []
+            for total, step in zip(self._moments, steps, strict=True):
+                path = np.cumsum(step, axis=-1, dtype=float) + total[a][..., None]
+                total[a] = path[..., -1]
+                moments.append(path)
+            ready = ready & (_skewness(*moments) <= MAX_SKEWNESS)
             self._settle_rho(a, ready, squares, counts[a] + counts[c])
         else:
             ready = np.True_
@@ -182,7 +198,13 @@ class LiftSequence:
     def ready(self, a: int) -> Any:
         """Return whether intervals of an arm's lift can be given."""
         enough = np.minimum(self.units[a], self.units[self.control])
-        return (enough >= self.start) if self.cap is None else (enough >= 1)
+        if self.cap is not None:
+            return enough >= 1
+        return (enough >= self.start) & ~np.isnan(self._rho[a]) & (self.skewness(a) <= MAX_SKEWNESS)
+
+    def skewness(self, a: int) -> Floats:
+        """How skewed an arm's sum would be without a difference; where values have no cap."""
+        return _skewness(*self._moments[:, a])
 
     def estimate(self, a: int) -> Floats:
         """The lift of an arm over control: a weighted mean over units where shares moved."""
@@ -256,3 +278,10 @@ class LiftSequence:
         middle = float(self.means[a])
         low, high = middle - self._unit * half / n, middle + self._unit * half / n
         return (low, high) if self.cap is None else (max(low, 0.0), min(high, self._unit))
+
+
+def _skewness(n: Any, squares: Any, cubes: Any, weights: Any, odd_weights: Any) -> Floats:
+    """Of a weighted sum of deviations, from their pooled moments; infinite where all are 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.abs(cubes * odd_weights) * np.sqrt(n) / (squares * weights) ** 1.5
+    return np.where(squares * weights > 0.0, found, np.inf)
