@@ -40,6 +40,7 @@ DECIDERS: dict[str, tuple[Any, list[str] | None]] = {
     "inverse gap": (SQUARECB, None),
     "bounds": ({"class": "RegCB"}, None),
     "losses": ({"class": "FastCB"}, None),
+    "multipliers": ({"class": "RandUCB"}, None),
 }
 
 
@@ -67,7 +68,7 @@ def test_every_evaluator_has_the_probabilities_of_the_decider(which: str, tmp_pa
     ours = asked_at_home(shop, asked)
     assert len({len(p) for p in ours}) > 2 and len({tuple(p) for p in ours}) > 10
     for answers in (through_node(tmp_path, "policy.mjs", asked), through_python(tmp_path, "policy", asked)):
-        if which in ("widths of the noise", "bounds"):
+        if which in ("widths of the noise", "bounds", "multipliers"):
             for a, b in zip(answers, ours):
                 np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-12)
         else:
@@ -136,7 +137,7 @@ def test_databases_hash_as_hashlib(postgres: str) -> None:
         assert hashes_in(database, "postgresql", texts) == wanted
 
 
-@pytest.mark.parametrize("which", ["the default agent", "inverse gap", "bounds"])
+@pytest.mark.parametrize("which", list(DECIDERS))
 def test_databases_have_the_probabilities_of_the_decider(which: str, postgres: str, tmp_path: Path) -> None:
     """Tokens of the first requests are known to the database, those of the last it hashes itself."""
     shop = shop_of(which)
@@ -179,6 +180,9 @@ def test_fixed_arms_are_offered_in_any_order_and_number(agent: Any, postgres: st
 
 AGENTS: dict[str, aw.Agent] = {
     "LinUCB": aw.LinUCB(4, seed=1),
+    "RandUCB": aw.RandUCB(4, seed=1),
+    "RandUCB disjoint": aw.RandUCB(4, n_arms=3, points=7, low=0.0, seed=1),
+    "Explore RandUCB": aw.Explore(aw.RandUCB(4), epsilon=0.1),
     "LinUCB theoretical": aw.LinUCB.theoretical(4, noise=0.3),
     "LinUCB disjoint": aw.LinUCB(4, n_arms=3, seed=1),
     "LinUCB theoretical disjoint": aw.LinUCB.theoretical(4, noise=0.3, n_arms=3),
@@ -195,7 +199,7 @@ AGENTS: dict[str, aw.Agent] = {
 
 
 @pytest.mark.parametrize("which", list(AGENTS))
-def test_linear_agents_over_columns(which: str, tmp_path: Path) -> None:
+def test_linear_agents_over_columns(which: str, postgres: str, tmp_path: Path) -> None:
     agent, chance = AGENTS[which].clone(seed=1), np.random.default_rng(3)
     shape = (150, 4) if agent.sees == "shared" else (150, 3, 4)
     agent.play(chance.normal(size=shape), chance.random((150, 3)) * [0.5, 0.8, 1.0])
@@ -210,6 +214,7 @@ def test_linear_agents_over_columns(which: str, tmp_path: Path) -> None:
     agree(through_node(tmp_path, "policy.mjs", asked), ours)
     agree(through_python(tmp_path, "policy", asked), ours)
     agree(in_sqlite(policy, asked), ours)
+    agree(in_postgres(postgres, policy, asked), ours)
 
 
 def test_columns_may_be_named(tmp_path: Path) -> None:

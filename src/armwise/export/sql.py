@@ -289,6 +289,8 @@ def _rule(rule: dict[str, Any], d: Dialect) -> list[str]:
     bar = f"({rule.get('beyond', 1.0)!r} * leader * leader)"
     ratio = f"CASE WHEN {bar} > 0.0 THEN {d.least(f'root * root / {bar}', _LARGEST)} ELSE 1.0 END"
     less = f"CASE WHEN {ratio} > 1.0 THEN ln({ratio}) ELSE 0.0 END"
+    if rule["kind"] == "random optimism":
+        return _drawn_multipliers(rule)
     ctes = [f"led AS MATERIALIZED ({leader})"]
     if rule["kind"] == "bounds":
         log = f"sqrt({rule['excess']!r} * ln(n * {float(rule['t'])!r}))"
@@ -332,6 +334,22 @@ def _rule(rule: dict[str, Any], d: Dialect) -> list[str]:
         "/ SUM(ties) OVER (PARTITION BY request) END AS p FROM gaps)",
     ]
     return ctes
+
+
+def _drawn_multipliers(rule: dict[str, Any]) -> list[str]:
+    """The weight of each multiplier goes to the arms that tie for the largest score at it."""
+    rows = ", ".join(f"({j}, {z!r}, {w!r})" for j, (z, w) in enumerate(zip(rule["multipliers"], rule["weights"])))
+    return [
+        f"multipliers(j, z, w) AS (VALUES {rows})",
+        "tried AS MATERIALIZED (SELECT k.request, k.arm, m.j, m.w, k.mean + m.z * k.margin AS score "
+        "FROM known k, multipliers m)",
+        "bars AS MATERIALIZED (SELECT request, arm, j, w, CASE WHEN score >= MAX(score) OVER (PARTITION BY request, j) "
+        "- 1e-12 THEN 1.0 ELSE 0.0 END AS ties FROM tried)",
+        "shares AS MATERIALIZED (SELECT request, arm, w * ties / SUM(ties) OVER (PARTITION BY request, j) AS p "
+        "FROM bars)",
+        "won AS MATERIALIZED (SELECT request, arm, SUM(p) AS p FROM shares GROUP BY request, arm)",
+        "drawn AS (SELECT request, arm, p / SUM(p) OVER (PARTITION BY request) AS p FROM won)",
+    ]
 
 
 def _ties(of: str) -> str:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from armwise.agents.linear.ridge_agent import RidgeAgent, width_of
 from armwise.core.agent import Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.core.capabilities.one_row import OneRow
+from armwise.core.exporting import FrozenAgent, fixed
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
-from armwise.native import regression
 from armwise.native.choice import TIE
 
 
@@ -105,9 +105,21 @@ class RandUCB(RidgeAgent, OneRow):
         weights = np.exp(-0.5 * ((z - z[0]) / self.spread) ** 2)
         return z, weights / weights.sum()
 
+    def freeze(self) -> FrozenAgent:
+        """The ridge, its width, and the multipliers with their weights.
+
+        >>> RandUCB(dim=2, points=2).freeze().rule["multipliers"]
+        [0.0, 0.0]
+        """
+        if (p := self._model.untried()) is not None:
+            return fixed(p)
+        z, weights = self._multipliers()
+        models = self._model.exported([self.scale * self._noise.deviation] * self._model.n_models)
+        rule = {"kind": "random optimism", "multipliers": z.tolist(), "weights": weights.tolist()}
+        return FrozenAgent(models, rule)
+
     def _probabilities(self, context: Floats) -> Floats:
-        some, p = regression.untried(self._model.models, self._model.dim)  # which come first
-        if some:
+        if (p := self._model.untried()) is not None:  # they come first
             return p
         means, widths = self._estimates(context)
         z, weights = self._multipliers()

@@ -309,6 +309,16 @@ function bounded(means, widths, lengths) {
   return high.map((each) => (each >= floor ? 1 / n : 0));
 }
 
+// Over the multipliers that are drawn: the weight of each goes to the arms that tie for the largest score at it.
+function drawnMultipliers(means, margins) {
+  const p = means.map(() => 0);
+  rule.multipliers.forEach((z, j) => {
+    tied(means.map((mean, a) => mean + z * margins[a])).forEach((share, a) => { p[a] += rule.weights[j] * share; });
+  });
+  const total = p.reduce((sum, each) => sum + each, 0);
+  return p.map((each) => each / total);
+}
+
 // The distribution over arms: `readRows` puts their rows into the room; arm a has model a, or all have the one.
 function distribution(K, readRows) {
   if (rule.kind === "fixed") return rule.p.slice();
@@ -340,6 +350,7 @@ function distribution(K, readRows) {
     return bounded(means, widths, lengths);
   }
   if (rule.kind === "optimism") return tied(rule.extra > 0 ? widened(means, widths, alphas) : scores);
+  if (rule.kind === "random optimism") return drawnMultipliers(means, widths.map((width, a) => alphas[a] * width));
   if (rule.kind !== "inverse gap") throw new Error(`a rule that this evaluator does not know: ${rule.kind}`);
   if (!rule.losses) return inverseGap(rule.extra > 0 ? widened(means, widths, alphas) : means, rule.gamma);
   const rewards = means.map((m) => Math.min(Math.max(m, 0), 1 - rule.losses));

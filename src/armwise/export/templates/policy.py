@@ -191,6 +191,17 @@ def _bounded(means, widths, squares):
     return [1.0 / n if each >= floor else 0.0 for each in high]
 
 
+def _drawn_multipliers(means, margins):
+    """The weight of each multiplier goes to the arms that tie for the largest score at it."""
+    rule, p, total = POLICY["rule"], [0.0] * len(means), 0.0
+    for z, weight in zip(rule["multipliers"], rule["weights"]):
+        shares = _tied([mean + z * margin for mean, margin in zip(means, margins)])
+        p = [each + weight * share for each, share in zip(p, shares)]
+    for each in p:
+        total += each
+    return [each / total for each in p]
+
+
 def _distribution(rows):
     """Over pairs of a model and a row."""
     rule, means, widths, squares, scores, alphas = POLICY["rule"], [], [], [], [], []
@@ -211,6 +222,8 @@ def _distribution(rows):
         return _bounded(means, widths, squares)
     if rule["kind"] == "optimism":
         return _tied(_widened(means, widths, alphas) if rule["extra"] > 0.0 else scores)
+    if rule["kind"] == "random optimism":
+        return _drawn_multipliers(means, [alpha * width for alpha, width in zip(alphas, widths)])
     if rule["kind"] != "inverse gap":
         raise ValueError(f"a rule that this evaluator does not know: {rule['kind']}")
     if not rule["losses"]:
