@@ -136,6 +136,9 @@ class Kernel:
             if task.greenlet and not task.done:
                 task.greenlet.throw(greenlet.GreenletExit)
         self._heap.clear()
+        self._tasks.clear()  # a lock that outlives the schedule has its kernel, and must not have everything else
+        self.failures.clear()
+        self.current = None
 
     # ------------------------------------------------------------------ waiting
 
