@@ -128,6 +128,30 @@ def test_the_probabilities_of_slots_are_those_of_repeated_lists(name: str) -> No
 
 
 @EVERY
+def test_probabilities_are_those_of_the_lists_and_asking_changes_nothing(name: str) -> None:
+    ranker = taught(name)
+    X = seen(ranker)
+    offers: list[dict[str, Any]] = [{}, {"available": [0, 2, 3, 5]}, {"categories": list("aabbcc"), "at_most": 1}]
+    for offer in offers * 5:
+        ranking, before = ranker.rank(X, K, **offer), saving.dumps(ranker)
+        if ranking.probabilities is None:
+            with pytest.raises(ValueError, match="does not know the probabilities"):
+                ranker.probabilities(X, **offer)
+            continue
+        for slot, (arm, p) in enumerate(zip(ranking.arms, ranking.probabilities)):
+            each = ranker.probabilities(X, ranking.arms[:slot], **offer)
+            assert each.shape == (L,) and each.sum() == pytest.approx(1.0, abs=1e-12)
+            assert each[arm] == pytest.approx(p, abs=1e-12) and not each[list(ranking.arms[:slot])].any()
+        assert saving.dumps(ranker) == before
+    if ranking.probabilities is not None:
+        for above in ([0, 0], [L], [-1], [0.5], ["a"], list(range(L))):
+            with pytest.raises(ValueError, match=r"^(above|k) "):
+                ranker.probabilities(X, above)
+        with pytest.raises(ValueError, match="above has arm 1, which no list"):
+            ranker.probabilities(X, [1], available=[0, 2])
+
+
+@EVERY
 def test_bad_input_is_refused_and_changes_nothing(name: str) -> None:
     ranker = taught(name, lists=3)
     X = seen(ranker)

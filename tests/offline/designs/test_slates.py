@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 
+import armwise as aw
 from armwise import Decider
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, SlateLog, WeakLogWarning, evaluate_slates
@@ -483,3 +484,53 @@ def test_a_fixed_order_is_the_policy_that_shows_what_is_left_of_it():
     for name in ("sips", "rips", "cascade-dr"):
         values = [evaluate_slates(log, policy, name, warn=False)[name].value for policy in (order, written_out)]
         assert values[0] == values[1]
+
+
+def test_a_ranker_is_judged_as_the_table_of_its_probabilities():
+    """The ranker that made a log, as it was, has weights of 1; another is its own table, with features too."""
+    rng = np.random.default_rng(3)
+    world = rng.uniform(0, 1, (4, 2))
+    rows = lambda context: world * context  # noqa: E731
+    own = aw.SlotBySlot(aw.SquareCB(2, gamma=5.0), seed=1)
+    contexts = rng.uniform(0.5, 1.5, (200, 2))
+    for context in contexts[:30]:
+        own.learn(rows(context), own.rank(rows(context), 2), [1.0, 0.0])
+    lists = [own.rank(rows(context), 2) for context in contexts]
+    actions, clicks = np.array([each.arms for each in lists]), (rng.random((200, 2)) < 0.4).astype(float)
+    log = SlateLog(contexts, actions, clicks, np.array([each.probabilities for each in lists]), n_arms=4)
+    result = evaluate_slates(log, own, ["sips", "rips"], features=rows, warn=False)
+    assert result["sips"].value == pytest.approx(clicks.sum(axis=1).mean()) == result["rips"].value
+    assert result.target == "SlotBySlot"
+    other = aw.TopRank(4, 1000, seed=1)
+    uniform = np.zeros((200, 2, 4))
+    uniform[:, 0] = 1 / 4
+    uniform[:, 1] = 1 / 3
+    uniform[np.arange(200), 1, actions[:, 0]] = 0.0
+    for name in ("rips", "cascade-dr"):
+        values = [evaluate_slates(log, policy, name, warn=False)[name].value for policy in (other, uniform)]
+        assert values[0] == pytest.approx(values[1], abs=1e-12)
+    offered = np.ones((200, 2, 4), bool)
+    offered[:, :, 3] = actions.max(axis=1)[:, None] == 3  # else arm 3 was not on offer
+    offered[np.arange(200), 1, actions[:, 0]] = False
+    some = SlateLog(contexts, actions, clicks, log.probabilities, n_arms=4, offered=offered)
+    table = uniform * offered
+    values = [evaluate_slates(some, p, "rips", warn=False)["rips"].value for p in (other, table)]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "said"),
+    [
+        (aw.TopRank(3, 100), {}, "policy ranks 3 arms, but the log has 2"),
+        (aw.CascadeLinUCB(2), {}, "features must make CascadeLinUCB's rows"),
+        (aw.CascadeLinUCB(2), {"features": lambda x: np.eye(2)[:1]}, "policy, row 0, slot 1: above|it answered 1 rows"),
+        (aw.CascadeLinUCB(2), {"features": lambda x: "rows"}, "policy, row 0, slot 0: X must be"),
+        (aw.PositionThompson(2, 2), {}, "PositionThompson does not know the probabilities of its lists"),
+        (aw.PositionUCB(2, 1), {}, "policy, row 0, slot 1: above must have fewer arms than n_slots, 1"),
+        ([0, 1], {"features": np.eye}, "features must be left out"),
+    ],
+)
+def test_rankers_that_cannot_judge_a_log_say_why(policy, options, said):
+    log = SlateLog(None, [[0, 1], [1, 0]] * 5, [[1, 0], [0, 0]] * 5, [[0.5, 1], [0.5, 1]] * 5, n_arms=2)
+    with pytest.raises(ValueError, match=said):
+        evaluate_slates(log, policy, warn=False, **options)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armwise.agents.linear.linucb import Ellipsoid
 from armwise.agents.ranking.linear_ranker import LinearRanker
 from armwise.agents.ranking.lists import OpenSlots
-from armwise.agents.ranking.ranker import fill
+from armwise.agents.ranking.ranker import GreedyRanker, Scorer
 from armwise.core.agent import Theory
 from armwise.core.arguments import positive
 from armwise.core.choices import Floats
@@ -15,7 +16,7 @@ from armwise.core.seeds import Seed
 from armwise.theory import ranking_bounds, ranking_hypotheses
 
 
-class C2UCB(LinearRanker):
+class C2UCB(LinearRanker, GreedyRanker):
     """Show arms with a large x.theta + alpha sqrt(x' A^-1 x); every slot's outcome is learnt.
 
     ``diversity`` > 0 adds diversity / 2 ln det(I + X_S X_S') of the list's rows X_S, greedily: an arm is worth less
@@ -54,17 +55,16 @@ class C2UCB(LinearRanker):
         super().__init__(dim, alpha, lam, seed=seed)
         self.diversity = positive("diversity", diversity, zero=True)
 
-    def _rank(self, X: Floats, slots: OpenSlots) -> tuple[list[int], list[float] | None, None]:
+    def _scorer(self, X: Floats, slots: OpenSlots) -> Scorer:
         scores, shown = self._optimistic(X), _Spread(X) if self.diversity else None
 
-        def score(free: np.ndarray) -> Floats:
+        def score(free: NDArray[np.int64]) -> Floats:
             if shown is None:
                 return np.asarray(scores[free])
-            shown.follow(above)
+            shown.follow(slots.shown)
             return np.asarray(scores[free] + 0.5 * self.diversity * np.log1p(shown.left[free]))
 
-        above = slots.shown
-        return (*fill(slots, score, self._rng), None)
+        return score
 
 
 class _Spread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armwise.agents.ranking.linear_ranker import LinearRanker
 from armwise.agents.ranking.lists import OpenSlots
-from armwise.agents.ranking.ranker import fill
+from armwise.agents.ranking.ranker import IndexRanker, fill
 from armwise.core.agent import Theory
 from armwise.core.arguments import positive
 from armwise.core.choices import Floats
@@ -14,7 +14,7 @@ from armwise.theory import ranking_bounds, ranking_hypotheses
 PRACTICAL_DEVIATION = 0.25  # v of ``v=None``, in deviations of the noise: as LinThompson's
 
 
-class CascadeLinUCB(LinearRanker):
+class CascadeLinUCB(LinearRanker, IndexRanker):
     """Show the k arms with the largest x.theta + alpha sqrt(x' A^-1 x); learn down to the first click.
 
     >>> import numpy as np
@@ -40,9 +40,8 @@ class CascadeLinUCB(LinearRanker):
     )
     feedback = "cascade"
 
-    def _rank(self, X: Floats, slots: OpenSlots) -> tuple[list[int], list[float] | None, None]:
-        scores = self._optimistic(X)
-        return (*fill(slots, lambda free: scores[free], self._rng), None)
+    def _scores(self, X: Floats) -> Floats:
+        return self._optimistic(X)
 
 
 class CascadeLinThompson(LinearRanker):

@@ -112,6 +112,10 @@ class OpenSlots:
         """The arms that this slot may show, in ascending order."""
         return np.flatnonzero(self._open)
 
+    def anew(self) -> OpenSlots:
+        """The same slots, none filled yet."""
+        return OpenSlots(len(self._open), self.k, self._offer)
+
     def take(self, arm: int) -> None:
         """Fill the slot, and go on to the next."""
         if self.pinned is None:

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from armwise.agents.ranking.examination import PositionRanker
 from armwise.agents.ranking.lists import OpenSlots
+from armwise.agents.ranking.ranker import IndexRanker
 from armwise.core.agent import Theory
 from armwise.core.arguments import positive
 from armwise.core.choices import Floats
 from armwise.core.seeds import Seed
 
 
-class PositionUCB(PositionRanker):
+class PositionUCB(PositionRanker, IndexRanker):
     """Show the k arms with the largest S_a / n_a + scale sqrt(N_a / n_a) sqrt(ln t / (2 n_a)).
 
     S_a are the clicks of arm a, N_a the times that it was shown and n_a those that it was examined: each slot counts
@@ -52,10 +53,16 @@ class PositionUCB(PositionRanker):
             widths = np.where(shown > 0, np.sqrt(shown) / examined, np.inf)
         return self._clicks.sum(axis=1) / np.maximum(examined, 1e-12), widths
 
-    def _rank(self, X: None, slots: OpenSlots) -> tuple[list[int], list[float] | None, None]:
+    def _scores(self, X: None) -> Floats:
         means, widths = self._estimates(X)
         level = math.log(self.t)
         with np.errstate(invalid="ignore"):
             scores = means + self.scale * math.sqrt(0.5 * level) * widths
         scores[np.isinf(widths)] = np.inf
-        return (*self._place(scores, slots, self._kappa), None)
+        return scores
+
+    def _rank(self, X: None, slots: OpenSlots) -> tuple[list[int], list[float] | None, None]:
+        return (*self._place(self._scores(X), slots, self._kappa), None)
+
+    def _next(self, X: None, slots: OpenSlots) -> Floats | None:
+        return super()._next(X, slots) if (np.diff(self._kappa) <= 0).all() else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from armwise.agents.ranking.lists import OpenSlots, Ranking, read_arms, read_offer
 from armwise.core import inputs, rounds, saving
@@ -16,6 +17,7 @@ from armwise.core.choices import Floats
 from armwise.core.seeds import Seed, stream
 from armwise.native.choice import best_arms
 
+Scorer = Callable[[NDArray[np.int64]], Floats]
 Feedback = Literal["semi-bandit", "cascade", "several clicks", "position-based", "any"]
 
 
@@ -71,6 +73,32 @@ class Ranker(saving.Saved, ABC):
         offer = read_offer(n_arms, k, available, pinned, categories, at_most)
         arms, probabilities, note = self._rank(X, OpenSlots(n_arms, k, offer))
         return Ranking(tuple(arms), None if probabilities is None else tuple(probabilities), note, offer)
+
+    def probabilities(
+        self, X: Any, above: Sequence[int] = (), *, available: Any = None, categories: Any = None,
+        at_most: int | Mapping[Any, int] | None = None,
+    ) -> Floats:  # fmt: skip
+        """Each arm's probability in the slot below the arms ``above``; ``NoProbabilities`` where it is not known.
+
+        >>> import armwise as aw
+        >>> aw.TopRank(n_arms=4, horizon=1000).probabilities(None, above=[2])
+        array([0.33333333, 0.33333333, 0.        , 0.33333333])
+        """
+        X = self._read(X)
+        n_arms = self._count_arms(X)
+        shown = read_arms("above", np.array(above, np.int64) if len(above) == 0 else above, n_arms)
+        if self.n_slots is not None and len(shown) >= self.n_slots:
+            raise ValueError(f"above must have fewer arms than n_slots, {self.n_slots}, got {len(shown)}")
+        offer = read_offer(n_arms, len(shown) + 1, available, None, categories, at_most)
+        slots = OpenSlots(n_arms, len(shown) + 1, offer)
+        for arm in shown:
+            if arm not in slots.free:
+                raise ValueError(f"above has arm {arm}, which no list of these arms shows in that slot")
+            slots.take(arm)
+        found = self._next(X, slots)
+        if found is None:
+            raise NoProbabilities(f"{type(self).__name__} does not know the probabilities of its lists")
+        return found
 
     def learn(self, X: Any, ranking: Ranking, outcomes: Any) -> None:
         """Learn what a list brought: a number per slot, or {arm: outcome} of the arms that had any (others: 0).
@@ -134,6 +162,10 @@ class Ranker(saving.Saved, ABC):
     def _rank(self, X: Any, slots: OpenSlots) -> tuple[list[int], list[float] | None, Any]:
         """The arm of each slot from the top, their probabilities given those above, and a note."""
 
+    def _next(self, X: Any, slots: OpenSlots) -> Floats | None:
+        """Each arm's probability in the next slot, or None; must not change the ranker."""
+        return None
+
     @abstractmethod
     def _learn(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
         """Learn the checked outcomes of a list, one per slot."""
@@ -182,19 +214,40 @@ class Ranker(saving.Saved, ABC):
         return values
 
 
-class IndexRanker(Ranker):
+class NoProbabilities(ValueError):
+    """The ranker draws its lists so that nobody knows how likely they were."""
+
+
+class GreedyRanker(Ranker):
     """A ranker that fills each slot with the largest score left; ties (within 1e-12) are broken uniformly."""
+
+    @abstractmethod
+    def _scorer(self, X: Any, slots: OpenSlots) -> Scorer:
+        """A function of the arms left, which answers their scores for the next slot; must not change the ranker."""
+
+    def _rank(self, X: Any, slots: OpenSlots) -> tuple[list[int], list[float] | None, Any]:
+        return (*fill(slots, self._scorer(X, slots), self._rng), None)
+
+    def _next(self, X: Any, slots: OpenSlots) -> Floats | None:
+        free, p = slots.free, np.zeros(self._count_arms(X))
+        best = best_arms(np.ascontiguousarray(self._scorer(X, slots)(free)))
+        p[free[best]] = 1.0 / best.size
+        return p
+
+
+class IndexRanker(GreedyRanker):
+    """A ranker whose scores are the same for every slot of a list."""
 
     @abstractmethod
     def _scores(self, X: Any) -> Floats:
         """One score per arm; must not change the ranker."""
 
-    def _rank(self, X: Any, slots: OpenSlots) -> tuple[list[int], list[float] | None, Any]:
+    def _scorer(self, X: Any, slots: OpenSlots) -> Scorer:
         scores = self._scores(X)
-        return (*fill(slots, lambda free: scores[free], self._rng), None)
+        return lambda free: np.asarray(scores[free])
 
 
-def fill(slots: OpenSlots, score: Any, rng: np.random.Generator) -> tuple[list[int], list[float]]:
+def fill(slots: OpenSlots, score: Scorer, rng: np.random.Generator) -> tuple[list[int], list[float]]:
     """Fill slots from the top with the best of what is left: the arms, and each one's probability given those above.
 
     ``score(free)`` answers the scores of these arms for the next slot.

@@ -114,6 +114,16 @@ class SlotBySlot(Ranker):
         note = None if all(each is None for each in notes) else notes
         return slots.shown, known if len(known) == len(probabilities) else None, note
 
+    def _next(self, X: Any, slots: OpenSlots) -> Floats | None:
+        if not self.agent._knows_probability:
+            return None
+        free, p = slots.free, np.zeros(self._count_arms(X))
+        if X is None:
+            p[free] = self._left(free)
+        else:
+            p[free] = self.agent._probabilities(self._rows(X.take(free, axis=0), len(slots.shown)))
+        return p
+
     @property
     def examination(self) -> Floats:
         """How often each slot is examined, the most examined one 1: as given, or as learnt so far.
@@ -148,22 +158,28 @@ class SlotBySlot(Ranker):
 
     def _of_what_is_left(self, free: np.ndarray) -> tuple[int, Choice]:
         """One of these arms, by the agent's own distribution over all of its arms."""
-        if isinstance(self.agent, IndexAgent):
-            best = best_arms(np.ascontiguousarray(self.agent._scores(None)[free]))
-            return int(free[best[int(self._rng.random() * best.size)]]), Choice(0, 1.0 / best.size)
         if not self.agent._knows_probability:
             for _ in range(_TRIES):
                 choice = self.agent._choose(None)
                 if choice.arm in free:
                     return choice.arm, choice
-        p = self.agent._probabilities(None)[free]
-        if p.sum() <= _ROUNDING:
-            means = np.ascontiguousarray(self.agent._estimates(None)[0][free])
-            p = np.zeros(len(free))
-            p[best_arms(means)] = 1.0
-        p = p / p.sum()
+        p = self._left(free)
         place = draw(p, self._rng.random())
         return int(free[place]), Choice(0, float(p[place]) if self.agent._knows_probability else None)
+
+    def _left(self, free: np.ndarray) -> Floats:
+        """The agent's distribution over what is left of its arms."""
+        if isinstance(self.agent, IndexAgent):
+            scores = self.agent._scores(None)[free]
+        else:
+            own = self.agent._probabilities(None)[free]
+            if own.sum() > _ROUNDING:
+                return np.asarray(own / own.sum())
+            scores = self.agent._estimates(None)[0][free]
+        p = np.zeros(len(free))
+        best = best_arms(np.ascontiguousarray(scores))
+        p[best] = 1.0 / best.size
+        return p
 
     def _learn(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
         read_rewards(self.agent, outcomes)

@@ -106,6 +106,13 @@ class TopRank(Ranker):
             slots.take(arm)
         return slots.shown, probabilities, blocks
 
+    def _next(self, X: None, slots: OpenSlots) -> Floats:
+        p, free = np.zeros(self.n_arms), set(slots.free.tolist())
+        blocks = self.blocks(slots.anew().free.tolist())
+        now = next(some for block in blocks if (some := [arm for arm in block if arm in free]))
+        p[now] = 1.0 / len(now)
+        return p
+
     def _learn(self, X: None, ranking: Ranking, outcomes: Floats) -> None:
         clicks = np.zeros(self.n_arms)
         clicks[list(ranking.arms)] = outcomes

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Floats, count, fraction
 from armwise.offline.designs.slot_interactions import Interactions, shared_level
 from armwise.offline.designs.slot_interactions import p_value as _p_value
@@ -33,6 +34,7 @@ def evaluate_slates(
     estimators: str | Iterable[str] | None = None,
     *,
     marginals: Any = None,
+    features: Callable[[Floats], Any] | None = None,
     level: float = 0.95,
     folds: int = 3,
     seed: int = 0,
@@ -40,9 +42,10 @@ def evaluate_slates(
 ) -> Evaluation:
     """Evaluate a ranking policy: the expected sum of rewards over the slots.
 
-    ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); a list
-    of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand above it); an
-    (n, L, K) array of its probabilities given the logged arms above; or (n, L), those of the logged arms alone.
+    ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); a
+    ``Ranker`` that knows its probabilities, as it is now (``features`` makes its rows, one per arm, of a context); a
+    list of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand above it);
+    an (n, L, K) array of its probabilities given the logged arms above; or (n, L), those of the logged arms alone.
     ``marginals`` (n, L): the target's for each slot on its own, where slots are not filled independently.
 
     "sips" weighs by the whole ranking: unbiased, much variance. "iips" takes each slot alone (its reward depends on
@@ -63,7 +66,7 @@ def evaluate_slates(
     if len(log) < 2:
         raise ValueError(f"the log has {len(log)} rows: there is nothing to evaluate on")
     fraction("level", level)
-    target = _Target(log, policy, marginals)
+    target = _Target(log, _ranking(log, policy, features), marginals)
     names = _names(estimators, log, target)
     scorer = _Scorer(log, target, count("folds", folds, least=2), seed)
     result = evaluation({name: scorer.scored(name) for name in names}, target.name, level, rewards=log.totals,
@@ -73,6 +76,40 @@ def evaluate_slates(
     return result
 
 
+def _ranking(log: SlateLog, policy: Any, features: Any) -> Any:
+    """A ranker's probabilities of every arm in every logged slot; any other policy as it is."""
+    if not isinstance(policy, Ranker):
+        if features is not None:
+            raise ValueError("features must be left out: it makes the rows of a ranker, and policy is none")
+        return policy
+    if policy.sees == "nothing" and policy.n_arms != log.n_arms:
+        raise ValueError(f"policy ranks {policy.n_arms} arms, but the log has {log.n_arms}")
+    if policy.sees == "features" and not callable(features):
+        raise ValueError(f"features must make {type(policy).__name__}'s rows, one per arm, of a context of the log")
+    n, L = log.actions.shape
+    table = np.zeros((n, L, log.n_arms))
+    for i in range(n):
+        X = None if features is None else features(log.contexts[i])
+        for slot in np.flatnonzero(log.present[i]).tolist():
+            above = [arm for arm in log.actions[i, :slot].tolist() if arm != ABSENT]
+            free = None if log.offered is None else [*above, *np.flatnonzero(log.offered[i, slot]).tolist()]
+            try:
+                p = policy.probabilities(X, above, available=None if free is None else sorted(set(free)))
+            except ValueError as error:
+                raise ValueError(f"policy, row {i}, slot {slot}: {error}") from None
+            if p.shape != (log.n_arms,):
+                raise ValueError(f"features, row {i}: it answered {len(p)} rows, but the log has {log.n_arms} arms")
+            table[i, slot] = p
+    return _Table(table, type(policy).__name__)
+
+
+class _Table(NamedTuple):
+    """Probabilities of every arm in every logged slot, and whose they are."""
+
+    p: Floats
+    name: str
+
+
 class _Target:
     """The target's probabilities of the logged slots: given the slots above, marginal, and of every arm."""
 
@@ -80,7 +117,9 @@ class _Target:
         self.name = title(policy)
         n, L = log.actions.shape
         self.table: Floats | None = None
-        if callable(policy):
+        if isinstance(policy, _Table):
+            self.name, self.table = policy.name, _on_offer(log, policy.p)
+        elif callable(policy):
             self.table = _asked(log, policy)
         elif isinstance(policy, (list, tuple)) and all(isinstance(arm, (str, int, np.integer)) for arm in policy):
             self.name, self.table = "a fixed order", _ordered(log, policy)
