@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import armwise as aw
 
@@ -17,12 +18,28 @@ PRACTICAL: dict[str, Callable[[int, int, int], Any]] = {
     "SquareCB, first order": lambda d, K, s: aw.SquareCB(d, n_arms=K, first_order=True, seed=s),
     "Auto": lambda d, K, s: aw.Auto(d, n_arms=K, seed=s),
 }
+LEARN_AMOUNTS: dict[str, Callable[[int, int, int], Any]] = PRACTICAL | {
+    "LinUCB, discount": lambda d, K, s: aw.LinUCB(d, n_arms=K, discount=0.99, seed=s),
+    "LinUCB, window": lambda d, K, s: aw.LinUCB(d, n_arms=K, window=100, seed=s),
+    "LinThompson, discount": lambda d, K, s: aw.LinThompson(d, n_arms=K, discount=0.99, seed=s),
+    "LinThompson, draws": lambda d, K, s: aw.LinThompson(d, n_arms=K, draws=20, seed=s),
+    "RegCB, elimination": lambda d, K, s: aw.RegCB(d, n_arms=K, elimination=True, seed=s),
+    "RegCB over a regressor": lambda d, K, s: aw.RegCB(d, n_arms=K, regressor=Ridge(), seed=s),
+    "SquareCB over a regressor": lambda d, K, s: aw.SquareCB(d, n_arms=K, regressor=Ridge(), seed=s),
+    "RandUCB": lambda d, K, s: aw.RandUCB(d, n_arms=K, seed=s),
+    "Auto, drift": lambda d, K, s: aw.Auto(d, n_arms=K, drift=True, seed=s),
+    "Auto, floor": lambda d, K, s: aw.Auto(d, n_arms=K, floor=0.1, seed=s),
+    "Explore": lambda d, K, s: aw.Explore(aw.LinUCB(d, n_arms=K, seed=s), epsilon=0.1, seed=s),
+}
 OVER_FEATURES: dict[str, Callable[[int, int], Any]] = {
     "LinUCB": lambda d, s: aw.LinUCB(d, seed=s),
     "LinThompson": lambda d, s: aw.LinThompson(d, seed=s),
     "RegCB": lambda d, s: aw.RegCB(d, seed=s),
     "SquareCB": lambda d, s: aw.SquareCB(d, seed=s),
     "HybridLinUCB": lambda d, s: aw.HybridLinUCB(d, 3, shared=1, seed=s),
+    "RandUCB": lambda d, s: aw.RandUCB(d, seed=s),
+    "RegCB over a regressor": lambda d, s: aw.RegCB(d, regressor=Ridge(), seed=s),
+    "SquareCB over a regressor": lambda d, s: aw.SquareCB(d, regressor=Ridge(), seed=s),
     "Auto": lambda d, s: aw.Auto(d, seed=s),
 }
 
@@ -33,12 +50,15 @@ def linear_world(T: int, K: int, d: int, seed: int) -> tuple[np.ndarray, np.ndar
     return X, X @ rng.normal(0.0, 0.3, (d, K)) + rng.normal(0.0, 0.5, (T, K))
 
 
-@pytest.mark.parametrize("name", PRACTICAL)
+@pytest.mark.parametrize("name", LEARN_AMOUNTS)
 def test_shifted_rewards_get_the_same_arms(name):
-    """A ridge that draws rewards to 0 depends on where they lie: one world around 1 cost LinUCB 239 instead of 20."""
+    """A ridge that draws rewards to 0 depends on where they lie: one world around 1 cost LinUCB 239 instead of 20.
+
+    And Auto with drift chose its memory by the errors made before it was known where rewards lie.
+    """
     X, R = linear_world(600, 3, 4, seed=1)
     R = np.round(R * 1024) / 1024  # so that a shift is exact
-    arms = [PRACTICAL[name](4, 3, 1).play(X, R + shift).arms.tolist() for shift in (0.0, 1.0, 1000.0)]
+    arms = [LEARN_AMOUNTS[name](4, 3, 1).play(X, R + shift).arms.tolist() for shift in (0.0, 1.0, 1000.0)]
     assert arms[0] == arms[1] == arms[2]
 
 
@@ -52,14 +72,14 @@ def test_shifted_rewards_get_the_same_arms_over_features(name):
 
 
 @pytest.mark.parametrize("factor", [2.0**-10, 2.0**10])
-@pytest.mark.parametrize("name", PRACTICAL)
+@pytest.mark.parametrize("name", LEARN_AMOUNTS)
 def test_the_unit_of_rewards_does_not_matter(name, factor):
     """Cents instead of dollars: a least noise of .01, whatever the rewards' size, let SquareCB hardly learn from 1e-3.
 
     Factors are powers of two, so that products are exact.
     """
     X, R = linear_world(600, 3, 4, seed=9)
-    arms = [PRACTICAL[name](4, 3, 1).play(X, R * unit).arms.tolist() for unit in (1.0, factor)]
+    arms = [LEARN_AMOUNTS[name](4, 3, 1).play(X, R * unit).arms.tolist() for unit in (1.0, factor)]
     assert arms[0] == arms[1]
 
 
@@ -148,6 +168,32 @@ def test_no_run_is_stuck_and_regret_grows_slowly(name):
         stuck += worse[-T // 10 :].mean() > 0.5
     assert stuck == 0
     assert math.log10(total / early) < (0.6 if name == "SquareCB" else 0.45)  # SquareCB's regret grows as sqrt(T)
+
+
+@pytest.mark.parametrize("make", [
+    lambda reg, s: aw.RegCB(1, n_arms=3, regressor=reg, seed=s),
+    lambda reg, s: aw.RegCB(1, n_arms=3, regressor=reg, fits=None, seed=s),
+    lambda reg, s: aw.SquareCB(1, n_arms=3, regressor=reg, seed=s),
+], ids=["noisy fits", "search", "SquareCB"])  # fmt: skip
+def test_a_regressor_takes_amounts(make):
+    """They asked to rescale the rewards first. A fixed parameter is for [0, 1], as in the papers."""
+    R = np.random.default_rng(3).normal([100.0, 200.0, 300.0], 30.0, (200, 3))
+    for seed in range(3):
+        assert (make(Ridge(alpha=0.1), seed).play(np.ones((200, 1)), R).arms[-100:] == 2).mean() > 0.7
+    with pytest.raises(ValueError, match="reward"):
+        aw.RegCB(1, n_arms=3, regressor=Ridge(), mellowness=0.1).learn([1.0], aw.Choice(0, 1.0), 200.0)
+
+
+def test_the_noise_of_fits_follows_the_range_of_rewards(tmp_path):
+    """Fits to the first rewards had noise of another unit: all of it is measured in the range that is known now."""
+    agent: Any = aw.RegCB(1, n_arms=1, regressor=Ridge(), refit=1.0, seed=1)
+    for reward in (0.0, 0.0, 0.0, 300.0):
+        agent.learn([1.0], aw.Choice(0, 1.0), reward)
+    plain, *noisy = (learner.targets for learner in agent._model)
+    assert plain.tolist() == [0.0, 0.0, 0.0, 300.0]
+    assert 15.0 < np.std([each - plain for each in noisy]) < 240.0  # .2 of the range is 60
+    agent.save(tmp_path / "agent.aw")
+    assert aw.load(tmp_path / "agent.aw", aw.RegCB).bounds([1.0])[1] == agent.bounds([1.0])[1]
 
 
 def test_an_unlucky_beginning_is_made_up_for():

@@ -31,7 +31,7 @@ class NestedModel(saving.Saved):
 
     _learnt = ("_columns", "_fourier", "_ends", "_prior", "_factors", "_thetas", "_evidence", "_center", "_unit",
                "_scale", "_rows", "_models", "_rewards", "_filled", "_offered", "_first", "_n_first",
-               "_loss")  # fmt: skip
+               "_loss", "_knows_range")  # fmt: skip
 
     FIRST: ClassVar[int] = 32  # rounds of which all rows (at most 32) are looked at for the maps, chosen or not
     FEATURES: ClassVar[int] = 288  # about as many as are worth their time; at least 96 of them are smooth
@@ -54,7 +54,7 @@ class NestedModel(saving.Saved):
         self._filled = 0  # of the memory, or, where it forgets, rewards that ever went through it
         self._columns: Columns | None = None
         self._fourier: Fourier | None = None
-        self._center, self._unit, self._loss = 0.0, 1.0, 0.0
+        self._center, self._unit, self._loss, self._knows_range = 0.0, 1.0, 0.0, False
         self._scale = self.SCALE if n_arms is None else self.SCALES_PER_ARM[0]
         self._begin(np.array([_LANES], np.int64), np.array([1.0] + [0.0] * (_LANES - 1)))
 
@@ -98,6 +98,7 @@ class NestedModel(saving.Saved):
         order = order[self._models[order] >= 0]  # -1: of an arm that was removed
         rows, models, rewards = self._rows[order], self._models[order], self._rewards[order]
         low, high = float(rewards.min()), float(rewards.max())
+        self._knows_range = high > low
         self._unit = high - low if high > low else 1.0  # nothing yet says how rewards vary
         self._center = low + self.CENTER * self._unit
         seen = rows
@@ -204,7 +205,8 @@ class NestedModel(saving.Saved):
             self.refit()
 
     def _total_loss(self) -> float:
-        return self._loss + float(self._evidence[-3]) * self._unit**2
+        # Errors made before it was known where rewards lie are alike for all memories, and as large as the rewards.
+        return self._loss + (float(self._evidence[-3]) * self._unit**2 if self._knows_range else 0.0)
 
     def take_loss(self) -> float:
         """The squared errors of its predictions since this was last asked.

@@ -30,6 +30,37 @@ class CentredModel(Protocol):
     def rescale(self, least: float = 0.01) -> None: ...
 
 
+class RewardRange(saving.Saved):
+    """The least and the largest reward so far: the unit of rewards where no model says how noisy they are.
+
+    >>> seen = RewardRange()
+    >>> for reward in (20.0, 50.0):
+    ...     seen.add(reward)
+    >>> seen.low, seen.extent
+    (20.0, 30.0)
+    """
+
+    _learnt = ("low", "high", "_n")
+
+    def __init__(self) -> None:
+        self.low, self.high, self._n = 0.0, 0.0, 0
+
+    def add(self, reward: float) -> None:
+        """One reward."""
+        self.low = min(self.low, reward) if self._n else reward
+        self.high = max(self.high, reward) if self._n else reward
+        self._n += 1
+
+    @property
+    def extent(self) -> float:
+        """How far apart rewards lie; 1 as long as all are the same.
+
+        >>> RewardRange().extent
+        1.0
+        """
+        return self.high - self.low or 1.0
+
+
 class Noise(saving.Saved):
     """What is estimated from all rewards: their standard deviation around the model, the centre, and the ridge's scale.
 

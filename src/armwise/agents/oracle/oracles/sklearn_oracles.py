@@ -240,6 +240,17 @@ class ExampleLearner(Saved):
         if self._n >= self.refit * self._n_fitted:
             self._fit(self._n)
 
+    def change_targets(self, y: np.ndarray) -> None:
+        """Fit to other targets, one for each example so far, as often as to the old ones."""
+        X, _, weights = (np.concatenate(column) for column in zip(*self._blocks))
+        self._blocks = [(X, y, weights)]
+        self._fit(self._n_fitted)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """The targets of all examples that are kept, in their order."""
+        return np.concatenate([y for _, y, _ in self._blocks]) if self._blocks else np.empty(0)
+
     def predict(self, X: Floats) -> np.ndarray:
         """What the model predicts: 0 before the first example, the only class seen where there is only one."""
         if self._model is None:

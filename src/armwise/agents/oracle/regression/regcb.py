@@ -18,7 +18,7 @@ from armwise.native import regression
 
 PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
 EXTRA, BEYOND = 2.0, 10.0  # for an arm that is known less than the leading one: see LinUCB
-WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it
+WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it, of their range
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
 
@@ -26,9 +26,10 @@ class RegCB(RegressionAgent):
     """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
 
     beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. ``mellowness=None``, the practical default, is
-    the square of 0.33 deviations of the noise of the rewards, as it is learnt (see ``Noise``). Bounds are cut to
-    [0, 1], and are [0, 1] for an arm about which the data say nothing. With ``elimination`` the arm is drawn uniformly
-    from those whose upper bound reaches the largest lower bound. For ridge the bounds are
+    the square of 0.33 deviations of the noise of the rewards, as it is learnt (see ``Noise``), or of a fifth of their
+    range with a ``regressor``, which does not tell the noise. Bounds are cut to the range of the rewards ([0, 1] where
+    ``mellowness`` is given), and are that range for an arm about which the data say nothing. With ``elimination`` the
+    arm is drawn uniformly from those whose upper bound reaches the largest lower bound. For ridge the bounds are
     y_a +- sqrt(beta_t) sqrt(x' A^-1 x), in closed form.
 
     A scikit-learn regressor is fitted once to the rewards whenever its examples have grown by the factor ``refit``, and
@@ -36,8 +37,8 @@ class RegCB(RegressionAgent):
     ``partial_fit`` where it has one). The width is sqrt(beta_t) / s times the deviation of those noisy predictions,
     less by the root of what the examples have grown since: for least squares, and for trees whose leaves are fixed,
     that is the set's own width when it was fitted, up to the chance of ``fits`` draws. ``fits=None`` is the paper's
-    BinSearch: a search over the weight of one extra example that pulls the fit beyond [0, 1], which is some 20 fits per
-    arm and round, on all its examples so far.
+    BinSearch: a search over the weight of one extra example that pulls the fit beyond that range, which is some 20 fits
+    per arm and round, on all its examples so far.
 
     >>> agent = RegCB(dim=2, seed=1)
     >>> X = np.eye(2)
@@ -58,7 +59,7 @@ class RegCB(RegressionAgent):
         infinite_policies=True,
         call="aw.RegCB(dim={d}, n_arms={K})",
     )
-    _learnt = ("_model", "_noise", "_X", "_arms", "_rewards")
+    _learnt = ("_model", "_noise", "_range", "_unit", "_X", "_arms", "_rewards")
     batches = RegCBBatches()
 
     def __init__(
@@ -80,6 +81,7 @@ class RegCB(RegressionAgent):
         self.fits = None if fits is None else count("fits", fits, least=2)
         self.mellowness = None if mellowness is None else positive("mellowness", mellowness)
         self.elimination = bool(elimination)
+        self._unit = 1.0  # the range of the rewards, up to a factor of 2, that the noise of the fits is measured in
         # The examples, which only a search over fits needs again.
         self._X, self._arms, self._rewards = np.empty((0, self.dim or 0)), np.empty(0, np.int64), np.empty(0)
         if self.regressor is not None:
@@ -109,8 +111,13 @@ class RegCB(RegressionAgent):
         """What multiplies ln(K t)."""
         if self.mellowness is not None:
             return self.scale**2 * self.mellowness
-        deviation = WITHOUT_RIDGE if self._noise is None else self._noise.deviation
+        deviation = self._noise.deviation if self._noise is not None else WITHOUT_RIDGE * self._limits()[2]
         return (self.scale * PRACTICAL * deviation) ** 2
+
+    def _limits(self) -> tuple[float, float, float]:
+        """The least and the largest reward, and how far they are apart, of a regressor."""
+        seen = self._range
+        return (0.0, 1.0, 1.0) if seen is None else (seen.low, seen.high, seen.extent)
 
     def _settings(self, model: Ridge) -> tuple[float, float, float, float, float, float]:
         """The ridge, what multiplies ln(K t), what an arm that is known less gets, and the range of rewards."""
@@ -147,12 +154,15 @@ class RegCB(RegressionAgent):
         assert self.regressor is not None
         if self.fits is not None:
             return self._noisy_bounds(X, radius)
-        low, high = np.zeros(K), np.ones(K)
+        least, most, _ = self._limits()
+        low, high = np.full(K, least), np.full(K, most)
         for a in range(K):
             mine = self._arms == (a if self.n_arms is not None else 0)
             x = X[a] if self.n_arms is None else X[0]
             if mine.any():
-                low[a], high[a] = _search(self.regressor, self._X[mine], self._rewards[mine], x, radius**2)
+                low[a], high[a] = _search(
+                    self.regressor, self._X[mine], self._rewards[mine], x, radius**2, self._limits()
+                )
         return low, high
 
     def _noisy_bounds(self, X: Floats, radius: float) -> tuple[Floats, Floats]:
@@ -164,11 +174,12 @@ class RegCB(RegressionAgent):
         noisy = table[:, 1:]
         square = ((noisy - noisy.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / (self.fits - 1)
         shrunk = np.array([[learner.fitted_share] for learner in learners[1::size]])  # as 1 / n since they were fitted
-        width = radius / WITHOUT_RIDGE * np.sqrt(square * shrunk).ravel()
-        low, high = np.maximum(centre - width, 0.0).clip(max=1.0), np.minimum(centre + width, 1.0).clip(min=0.0)
+        width = radius / (WITHOUT_RIDGE * self._unit) * np.sqrt(square * shrunk).ravel()
+        least, most, _ = self._limits()
+        low, high = np.clip(centre - width, least, most), np.clip(centre + width, least, most)
         for model, learner in enumerate(learners[::size]):
             if learner.blank:
-                low[model * len(X) : (model + 1) * len(X)], high[model * len(X) : (model + 1) * len(X)] = 0.0, 1.0
+                low[model * len(X) : (model + 1) * len(X)], high[model * len(X) : (model + 1) * len(X)] = least, most
         return low, high
 
     def _probabilities(self, context: Floats) -> Floats:
@@ -182,12 +193,31 @@ class RegCB(RegressionAgent):
         if self.fits is not None:
             assert isinstance(self._model, list)
             x, size = self._rows(context)[row : row + 1].copy(), 1 + self.fits
-            noise = np.append(0.0, WITHOUT_RIDGE * self._rng.standard_normal(self.fits))
+            noise = np.append(0.0, WITHOUT_RIDGE * self._unit * self._rng.standard_normal(self.fits))
             for learner, extra in zip(self._model[model * size :], noise):
                 learner.add(x, np.array([reward + extra]), np.ones(1))
+            self._follow_range(reward)
             return
+        self._follow_range(reward)
         self._X = np.concatenate([self._X, self._rows(context)[row : row + 1]])
         self._arms, self._rewards = np.append(self._arms, model), np.append(self._rewards, reward)
+
+    def _follow_range(self, reward: float) -> None:
+        """Measure the noise of the fits in another unit where the range of the rewards has doubled."""
+        if self._range is None:
+            return
+        self._range.add(reward)
+        extent = self._range.extent
+        if self._unit <= extent <= 2.0 * self._unit:
+            return
+        factor, self._unit = extent / self._unit, extent
+        if self.fits is None or not isinstance(self._model, list):
+            return
+        size = 1 + self.fits
+        for first in range(0, len(self._model), size):
+            plain = self._model[first].targets  # none where the estimator learns step by step, and keeps no examples
+            for learner in self._model[first + 1 : first + size] if len(plain) else ():
+                learner.change_targets(plain + factor * (learner.targets - plain))
 
     def _add_arm(self) -> None:
         if isinstance(self._model, list):
@@ -206,7 +236,9 @@ class RegCB(RegressionAgent):
         self._arms[self._arms > arm] -= 1
 
 
-def _search(regressor: SklearnEstimator, X: Floats, y: Floats, x: Floats, beta: float) -> tuple[float, float]:
+def _search(
+    regressor: SklearnEstimator, X: Floats, y: Floats, x: Floats, beta: float, limits: tuple[float, float, float]
+) -> tuple[float, float]:
     """The least and largest prediction at x of fits with a squared loss at most beta above the best fit's."""
     longer = np.concatenate([X, x[None]])
 
@@ -221,15 +253,16 @@ def _search(regressor: SklearnEstimator, X: Floats, y: Floats, x: Floats, beta: 
         return float(((predicted[:-1] - y) ** 2).sum()), float(predicted[-1])
 
     least, centre = fit(0.0, 0.0)
+    low, high, extent = limits
     ends = []
-    for target in (-1.0, 2.0):
+    for target in (low - extent, high + extent):
         inside, outside, reached = 0.0, 1.0, centre  # weights whose fit is in the set, and not
         while True:
             loss, prediction = fit(target, outside)
             if loss - least > beta:
                 break
             inside, outside, reached = outside, 2.0 * outside, prediction
-            if abs(prediction - target) < 1.0 or outside > 1e9:  # out of [0, 1], or it cannot be moved
+            if abs(prediction - target) < extent or outside > 1e9:  # out of the range, or it cannot be moved
                 break
         for _ in range(_HALVINGS if loss - least > beta else 0):
             middle = 0.5 * (inside + outside)
@@ -238,5 +271,5 @@ def _search(regressor: SklearnEstimator, X: Floats, y: Floats, x: Floats, beta: 
                 outside = middle
             else:
                 inside, reached = middle, prediction
-        ends.append(min(1.0, max(0.0, reached)))
+        ends.append(min(high, max(low, reached)))
     return ends[0], ends[1]

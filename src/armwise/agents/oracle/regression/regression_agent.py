@@ -14,7 +14,7 @@ from armwise.core.agent import Choice, Floats, Seed, count, positive
 from armwise.core.capabilities.one_row import OneRow
 from armwise.core.exporting import CannotExport
 from armwise.core.inputs import dense_pieces
-from armwise.models.noise import Noise
+from armwise.models.noise import Noise, RewardRange
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 
@@ -31,7 +31,7 @@ class RegressionAgent(RidgeAgent, OneRow):
     regressor: SklearnEstimator | None
     _model: Ridge | list[ExampleLearner]
     _ahead: Predictions | None = None  # while a block is played
-    _learnt: ClassVar[tuple[str, ...]] = ("_model", "_noise")
+    _learnt: ClassVar[tuple[str, ...]] = ("_model", "_noise", "_range")
 
     def _begin(
         self,
@@ -48,10 +48,11 @@ class RegressionAgent(RidgeAgent, OneRow):
         """The first lines of every constructor."""
         super().__init__(seed=seed)
         self.scale = positive("scale", scale)
-        practical = practical and regressor is None
-        self._noise = Noise(scale_only=not practical) if practical or (lam is None and regressor is None) else None
         if practical:  # it learns where rewards lie, and how far apart
             self.reward_range = (-np.inf, np.inf)
+        self._range = RewardRange() if practical and regressor is not None else None
+        practical = practical and regressor is None
+        self._noise = Noise(scale_only=not practical) if practical or (lam is None and regressor is None) else None
         self.n_arms = None if n_arms is None else count("n_arms", n_arms)
         self.sees = "features" if n_arms is None else "shared"
         self.dim = width_of(dim, prior_mean)
@@ -154,3 +155,5 @@ class RegressionAgent(RidgeAgent, OneRow):
             self._follow(reward)
         else:
             self._model[model].add(X[row : row + 1].copy(), np.array([reward]), np.ones(1))
+            if self._range is not None:
+                self._range.add(reward)

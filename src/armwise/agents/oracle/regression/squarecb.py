@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.agents.oracle.regression.regression_agent import RegressionAgent
@@ -27,7 +28,8 @@ class SquareCB(RegressionAgent):
     """Play the arm of the best estimate b, and any other arm a with probability 1 / (K + gamma_t (y_b - y_a)).
 
     gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. ``gamma=None``, the practical default, is a
-    constant over the noise of the rewards, as it is learnt (see ``Noise``); with ``first_order`` over its variance,
+    constant over the noise of the rewards, as it is learnt (see ``Noise``), or over their range with a ``regressor``,
+    which does not tell the noise; with ``first_order`` over its variance,
     which for 0/1 rewards is the best loss L (1 - L): where the best arm hardly ever fails it explores less. Arms that
     tie for the best share its probability equally. ``SquareCB.theoretical`` has the constant gamma of the bound.
     Per-arm features with one regressor, or with ``n_arms`` one regressor for each arm over a shared context; the
@@ -101,8 +103,8 @@ class SquareCB(RegressionAgent):
         """What multiplies t^exponent."""
         if self.gamma is not None:
             return self.gamma / self.scale
-        if self._noise is None:
-            return PRACTICAL / self.scale
+        if self._noise is None:  # a regressor does not tell the deviation
+            return PRACTICAL / (self.scale * (1.0 if self._range is None else self._range.extent))
         deviation, extent = self._noise.deviation, self._noise.extent or 1.0  # gamma is in units of one over a reward
         if self.first_order:
             return FIRST_ORDER * extent / (self.scale * max(deviation * deviation, LEAST_VARIANCE * extent * extent))
@@ -113,6 +115,11 @@ class SquareCB(RegressionAgent):
         if isinstance(self._model, Ridge):
             some, p = regression.untried(self._model.models, self._model.dim)  # which come first
             if some:
+                return p
+        elif self._range is not None and self.n_arms is not None:
+            blank = np.array([learner.blank for learner in self._model])
+            if blank.any():
+                p = np.where(blank, 1.0 / blank.sum(), 0.0)
                 return p
         means, (extra, beyond) = self._means(context), self._widening()
         if extra and isinstance(self._model, Ridge):
