@@ -12,7 +12,7 @@ from armwise.core.agent import Floats, fraction
 from armwise.core.arguments import positive, short
 from armwise.core.seeds import stream
 from armwise.offline.experiments.early import EarlyLooks
-from armwise.offline.experiments.lifts import MAX_SKEWNESS, LiftSequence
+from armwise.offline.experiments.lifts import LiftSequence
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
 from armwise.offline.experiments.mismatch import CAUSES, CAUSES_OF_MISSING, MISMATCH_RISK, MismatchTest
 from armwise.offline.experiments.verdict import (
@@ -297,16 +297,6 @@ class ExperimentAnalysis:
                 return f"no unit's outcome is known yet{of} in {' and '.join(without)}"
             if metric.limit is None and min(units.values()) < self.start:
                 return f"an amount without a cap says nothing{of} before {self.start:,} units in each arm"
-            lifts = self.lifts[metric.name]
-            if metric.limit is None and (a := next((a for a in range(1, len(units)) if not lifts.ready(a)), 0)):
-                times = (float(lifts.skewness(a)) / MAX_SKEWNESS) ** 2 - 1.0
-                if not math.isfinite(times):
-                    return f"no value{of} differs from the others yet"
-                said = f"few large values still decide what {self.arms[a]} brings{of}: without a cap nothing is said"
-                more = (
-                    f" before about {_rounded(round(float(lifts.n) * times)):,} more units" if 0.0 < times < 1e6 else ""
-                )
-                return f"{said}{more}"
         return "the difference so far is too small to say for how long"
 
     def _open(self, metric: str, early: Sequence[EarlyLook], closes: float) -> str:
@@ -349,8 +339,8 @@ class ExperimentAnalysis:
         for metric in self.metrics:
             lifts = self.lifts[metric.name]
             if metric.kind == "amount" and metric.cap is None:
-                until = f"before {self.start:,} units in an arm and in control, or while few large values rule the sum"
-                found.append(f"{metric.name} has no cap: its intervals are asymptotic, and nothing is decided {until}")
+                found.append(f"{metric.name} has no cap: its intervals are asymptotic, and nothing is decided before "
+                             f"{self.start:,} units in an arm and in control")  # fmt: skip
             elif int(lifts.clipped):
                 n = int(lifts.clipped)
                 values = "value" if n == 1 else "values"

@@ -8,8 +8,9 @@ sum X - lift sum g: under ramps and splits that follow the outcomes too. Weights
 the arm, from ruling the sum.
 
 Without a cap the boundary is one for normal sums, and sum X is none while it is skewed: where an arm is rarer than
-control and few units have the large values, its mean and its squares are small together, and it looks worse. So nothing
-is decided while the skewness of sum X, as it would be without a difference, is above ``MAX_SKEWNESS``.
+control and few units have the large values, its mean and its squares are small together, and it looks worse. So sum X,
+in standard deviations, is corrected for its skewness as it would be without a difference (Hall 1992), where that makes
+it smaller.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from armwise.offline.experiments.mixtures import (
 
 TYPICAL_VARIANCE = 0.05  # of values in [0, 1], where nobody says what to expect
 MEMORY = 10.0  # units of the pooled mean in the prediction of an arm's next value
-MAX_SKEWNESS = 1.0 / 3.0  # of the sum that an asymptotic interval rests on
 MOST_TIMES = 1e4  # control's mean, beyond which a relative lift has no upper end
 
 
@@ -38,8 +38,8 @@ class LiftSequence:
     """One metric's sums: ``update`` takes units in the order in which their values became known.
 
     ``alpha`` is the risk of each side of each arm's lift. With ``cap`` values lie in [0, cap] and the risk is proved;
-    with None it is asymptotic, and nothing is decided before an arm and control have ``start`` units each, or while
-    their sum is skewed. ``planned`` is at about how many units the intervals shall be narrowest, ``variance`` the
+    with None it is asymptotic, and nothing is decided before an arm and control have ``start`` units each.
+    ``planned`` is at about how many units the intervals shall be narrowest, ``variance`` the
     expected one of a value (in units of cap^2). ``shape`` makes as many independent copies, for simulations.
 
     >>> rng = np.random.default_rng(1)
@@ -146,13 +146,13 @@ class LiftSequence:
                 path = np.cumsum(step, axis=-1, dtype=float) + total[a][..., None]
                 total[a] = path[..., -1]
                 moments.append(path)
-            ready = ready & (_skewness(*moments) <= MAX_SKEWNESS)
+            skew = _skewness(*moments)
             self._settle_rho(a, ready, squares, counts[a] + counts[c])
         else:
-            ready = np.True_
+            ready, skew = np.True_, np.zeros(1)
         place = seen[..., None] + np.arange(1, y.shape[-1] + 1)
-        self._decide(self.above, a, lift - self._margins[1] * paths[4], squares, ready, place)
-        self._decide(self.below, a, -(lift + self._margins[0] * paths[4]), squares, ready, place)
+        self._decide(self.above, a, lift - self._margins[1] * paths[4], squares, ready, skew, place)
+        self._decide(self.below, a, -(lift + self._margins[0] * paths[4]), squares, ready, -skew, place)
 
     def _settle_rho(self, a: int, ready: Any, squares: Floats, pairs: Floats) -> None:
         """Where the start is reached in this block: make the intervals narrowest at the planned number of units."""
@@ -164,8 +164,10 @@ class LiftSequence:
             at = np.maximum(v, 1e-300) * np.maximum(self._planned / n, 1.0)
             self._rho[a] = np.where(now, at * best_rho(1.0, self.alpha), self._rho[a])
 
-    def _decide(self, found: Floats, a: int, s: Floats, v: Floats, ready: Any, place: Floats) -> None:
+    def _decide(self, found: Floats, a: int, s: Floats, v: Floats, ready: Any, skew: Floats, place: Floats) -> None:
         """Note the first unit at which the boundary is crossed."""
+        if self.cap is None:
+            s = _corrected(s, v, skew)
         # no mixture crosses below that of the best lam in hindsight
         maybe = ready & (s > 0.0) & (np.square(s) >= 2.0 * v * (self._log - 0.7)) & (v > 0.0)
         maybe &= (found[a] == 0.0)[..., None]
@@ -198,9 +200,7 @@ class LiftSequence:
     def ready(self, a: int) -> Any:
         """Return whether intervals of an arm's lift can be given."""
         enough = np.minimum(self.units[a], self.units[self.control])
-        if self.cap is not None:
-            return enough >= 1
-        return (enough >= self.start) & ~np.isnan(self._rho[a]) & (self.skewness(a) <= MAX_SKEWNESS)
+        return (enough >= self.start) if self.cap is None else (enough >= 1)
 
     def skewness(self, a: int) -> Floats:
         """How skewed an arm's sum would be without a difference; where values have no cap."""
@@ -227,11 +227,14 @@ class LiftSequence:
     def interval(self, a: int) -> tuple[Floats, Floats]:
         """The lift's interval now; infinite where nothing can be said yet."""
         middle, half = self.estimate(a), self.half_width(a)
-        half = np.where(self.ready(a) & np.isfinite(half), half, np.inf)
-        low, high = (
-            np.where(np.isfinite(half), middle - half, -np.inf),
-            np.where(np.isfinite(half), middle + half, np.inf),
-        )
+        below = above = half
+        if self.cap is None:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                deviation = self._unit * np.sqrt(self._up2[a] + self._down2[a]) / self._g[a]
+                skew = self.skewness(a)
+                below, above = (deviation * _uncorrected(half / deviation, each) for each in (skew, -skew))
+        known = self.ready(a) & np.isfinite(half)
+        low, high = np.where(known, middle - below, -np.inf), np.where(known, middle + above, np.inf)
         if self.cap is None:
             return low, high
         return np.maximum(low, -self._unit), np.minimum(high, self._unit)
@@ -249,6 +252,7 @@ class LiftSequence:
             if s <= 0.0 or v <= 0.0:
                 return False
             if self.cap is None:
+                s = float(_corrected(s, v, sign * self.skewness(a)))
                 return bool(log_normal_mixture(s, v, self._rho[a]) > self._log)
             return bool(log_gamma_mixture(s, v, self._rho, max(1.0, q)) > self._log)
 
@@ -281,7 +285,25 @@ class LiftSequence:
 
 
 def _skewness(n: Any, squares: Any, cubes: Any, weights: Any, odd_weights: Any) -> Floats:
-    """Of a weighted sum of deviations, from their pooled moments; infinite where all are 0."""
+    """Of a weighted sum of deviations, from their pooled moments; 0 where all are 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.abs(cubes * odd_weights) * np.sqrt(n) / (squares * weights) ** 1.5
-    return np.where(squares * weights > 0.0, found, np.inf)
+        found = cubes * odd_weights * np.sqrt(n) / (squares * weights) ** 1.5
+    skew: Floats = np.where(squares * weights > 0.0, found, 0.0)
+    return skew
+
+
+def _corrected(s: Any, v: Any, skew: Any) -> Floats:
+    """A positive sum whose squares sum to ``v``, without what its skewness adds: Hall's cubic, where it is smaller."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = s / np.sqrt(v)
+        found: Floats = np.sqrt(v) * np.minimum(t, t + skew / 6.0 + skew * t**2 / 3.0 + skew**2 * t**3 / 27.0)
+    shrunk: Floats = np.where(v > 0.0, found, s)
+    return shrunk
+
+
+def _uncorrected(t: Any, skew: Any) -> Floats:
+    """The number of standard deviations that ``_corrected`` makes ``t`` of."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = 3.0 / skew * (np.cbrt(1.0 + skew * (t - skew / 6.0)) - 1.0)
+    ends: Floats = np.where(np.abs(skew) > 1e-6, np.maximum(t, found), t)
+    return ends
