@@ -82,6 +82,8 @@ def test_features_are_linear_in_what_attracts() -> None:
         (lambda: Lists(4, 2, attraction=[0.5] * 4, dim=3), "exclude each other"),
         (lambda: RatedLists(*RATINGS, n_arms=40), "n_arms must be below"),
         (lambda: RatedLists(*RATINGS, n_arms=10, rank=40), "rank must be below"),
+        (lambda: RatedLists(*RATINGS, n_arms=10, rank=2, liked=9), "liked must be a rating that users of both halves"),
+        (lambda: RatedLists(*RATINGS[:2], np.full(len(RATINGS[0]), np.nan), n_arms=10), "ratings must be finite"),
     ],
 )
 def test_wrong_arguments_are_named(make: Any, message: str) -> None:

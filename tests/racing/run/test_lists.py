@@ -52,6 +52,14 @@ def test_bounds_are_those_of_rankings() -> None:
 def test_who_plays_what_is_checked_before_the_race() -> None:
     with pytest.raises(ValueError, match="must be a ranker"):
         aw.race([aw.UCB1(8)], WORLD, horizon=10)
+    few = WORLD.n_arms - 1
+    for ranker, said in (
+        (aw.CascadeUCB1(few), f"must rank the 8 arms of Lists, got n_arms={few}"),
+        (aw.SlotBySlot(aw.UCB1(few)), f"got n_arms={few}"),
+        (aw.PositionUCB(8, 1), "must fill the 3 slots of Lists, got n_slots=1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            aw.race([ranker], WORLD, horizon=10)
     with pytest.raises(ValueError, match="must be an agent"):
         aw.race([aw.CascadeUCB1(3)], aw.environments.Switching(3), horizon=10)
     single = aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=10, seeds=1)

@@ -61,6 +61,8 @@ class RatedLists(ListWorld):
         if len(often) <= self.n_arms:
             raise ValueError(f"n_arms must be below the number of items, {len(often)}, got {self.n_arms}")
         arms, others = often[: self.n_arms], often[self.n_arms :]
+        if not np.isfinite(self.ratings).all():
+            raise ValueError("ratings must be finite numbers, got NaN or infinity")
         keep = self.ratings >= self.liked
         ones = np.ones(int(keep.sum()))
         table = csr_array((ones, (user[keep], item[keep])), shape=(user.max() + 1, item.max() + 1))
@@ -69,6 +71,8 @@ class RatedLists(ListWorld):
         shown, rest = whole[:, arms].toarray() > 0, whole[:, others].tocsr()
         teach, arrive = np.arange(0, len(shown), 2), np.arange(1, len(shown), 2)
         taught = table[teach]
+        if not taught.nnz or not shown[arrive].any():
+            raise ValueError(f"liked must be a rating that users of both halves gave, got {self.liked:g}")
         if self.rank >= min(taught.shape):
             raise ValueError(f"rank must be below {min(taught.shape)}, got {self.rank}")
         _, strength, right = svds(taught, k=self.rank, v0=np.ones(min(taught.shape)))

@@ -133,12 +133,20 @@ def race(
 
 
 def _check_kinds(heat: Heat) -> None:
-    """Rankers play worlds of lists, agents all others."""
+    """Rankers play worlds of lists, of as many arms and slots as they were made for; agents all others."""
     lists = heat.world.n_slots is not None
     for name, agent in heat.agents.items():
         if isinstance(agent, Ranker) != lists:
             needed = "a ranker (aw.SlotBySlot makes one of any agent)" if lists else "an agent: a round shows one arm"
             raise ValueError(f"agents[{name!r}] must be {needed} on {heat.label}, got {type(agent).__name__}")
+        if not isinstance(agent, Ranker):
+            continue
+        if agent.sees == "nothing" and agent.n_arms != heat.world.n_arms:
+            arms = f"the {heat.world.n_arms} arms of {heat.label}, got n_arms={agent.n_arms}"
+            raise ValueError(f"agents[{name!r}] must rank {arms}")
+        if agent.n_slots is not None and heat.world.n_slots is not None and agent.n_slots < heat.world.n_slots:
+            slots = f"the {heat.world.n_slots} slots of {heat.label}, got n_slots={agent.n_slots}"
+            raise ValueError(f"agents[{name!r}] must fill {slots}")
 
 
 # Columns of ``Result.curves``: a metric with such a name would hide one.

@@ -92,6 +92,10 @@ def test_a_decision_counts_once_it_was_shown(start: Callable[..., Running], cloc
     clock.now += 61.0
     late = post(service, "track", {"name": "purchase", **ONE, "details": {"flag": "flag1", "value": 9.0}})
     assert late.json()["counted"][0]["late"]
+    named = {"name": "purchase", "details": {"flag": "flag0", "decision": made["flag0"]}}
+    assert post(service, "track", {**named, **ONE}).json()["counted"][0]["decision"] == made["flag0"]
+    others = post(service, "track", {**named, "context": {"targetingKey": "two"}})  # a decision is its unit's
+    assert others.status_code == 404 and "no decision of this flag with this id" in others.json()["errorDetails"]
     never = {"name": "purchase", "context": {"targetingKey": "never"}, "details": {"flag": "flag1"}}
     assert post(service, "track", never).status_code == 404
 

@@ -31,8 +31,16 @@ class Flag(NamedTuple):
         >>> flag.decision("user-7", 1_000_000), flag.decision("user-7", 1_700_000, back=1)
         ('unit-...', 'unit-...')
         """
-        digest = hashlib.blake2b(unit.encode(), digest_size=16).hexdigest()
-        return f"unit-{digest}-{now // self.window - back}"
+        return f"{own_decisions(unit)}{now // self.window - back}"
+
+
+def own_decisions(unit: str) -> str:
+    """What the ids of a unit's decisions begin with.
+
+    >>> own_decisions("user-7")
+    'unit-...-'
+    """
+    return f"unit-{hashlib.blake2b(unit.encode(), digest_size=16).hexdigest()}-"
 
 
 def flag_of(model: Model) -> Flag | None:

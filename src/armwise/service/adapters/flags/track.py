@@ -10,7 +10,7 @@ import msgspec
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.adapters.flags.evaluate import FAILED, RawContext, find_flag, read_unit, visible
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
-from armwise.service.adapters.flags.flag import Flag, flag_of
+from armwise.service.adapters.flags.flag import Flag, flag_of, own_decisions
 from armwise.service.errors import Unknown
 from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.journal.events import Activation, Reward
@@ -105,7 +105,8 @@ async def track(call: Call) -> Response:
     event = Event(unit.key, metric or sent.name, named, None if exposure else value, call.request_id)
     counted, found = await in_thread(_find, call, flags, event, key is None)
     if not found and key is not None and not flags[0][1].is_experiment:
-        raise Failure(404, FLAG_NOT_FOUND, "the unit has no decision of this flag in this window or the last", key=key)
+        which = "in this window or the last" if named is None else "with this id"
+        raise Failure(404, FLAG_NOT_FOUND, f"the unit has no decision of this flag {which}", key=key)
     writes: list[Write] = []
     for name, id in found:
         again = f"ofrep\x1ftrack\x1f{id}\x1f{event.request}" if event.request else ""
@@ -170,7 +171,9 @@ def _decisions(
     call: Call, flags: list[tuple[str, Flag]], unit: str, named: str | None, shown: bool
 ) -> list[tuple[str, str]]:
     """Each flag's latest decision of the unit, in this window or the one before; ``shown``: only those that count."""
-    found = []
+    found: list[tuple[str, str]] = []
+    if named is not None and not named.startswith(own_decisions(unit)):
+        return found
     for key, flag in flags:
         now = call.engine.now()
         for id in [named] if named is not None else [flag.decision(unit, now), flag.decision(unit, now, back=1)]:
