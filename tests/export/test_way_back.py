@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from eppo_client import Configuration
 
@@ -97,6 +98,31 @@ def test_ages_and_outcomes() -> None:
     assert sorted(log.units) == ["late", "old", "silent"]
 
 
+def test_lines_come_in_any_shape_and_junk_among_them_is_no_file() -> None:
+    several = beacon("two", context=[{"device": "tv"}, {"hour": 9}], arm="b",
+                     arms=["a", {"id": "b", "features": [{"price": 3}, {"id": "shelf"}]}])  # fmt: skip
+    lines: list[Any] = [json.dumps(beacon("one")).encode(), json.dumps(several), "", "no such file", "[]", beacon("x")]
+    log = EdgeLog.from_beacons(lines, horizon=1.0, now=9.0, skip=True)
+    assert [row["key"] for row in log.decisions] == ["one", "two", "x"]
+    assert log.contexts[1] == {"device": "tv", "hour": 9} and log.lessons()[1]["arms"][1] == {"price": 3, "id": "b"}
+    with pytest.raises(LogError, match="line 4: not JSON"):
+        EdgeLog.from_beacons(lines, horizon=1.0)
+    with pytest.raises(FileNotFoundError):
+        EdgeLog.from_beacons("no such file", horizon=1.0)
+    with pytest.raises(ValueError, match="now must be a number, got nan"):
+        EdgeLog.from_beacons([beacon("one")], horizon=1.0, now=float("nan"))
+    with pytest.raises(ValueError, match="no decisions as old as its horizon: 1 are younger"):
+        EdgeLog.from_beacons([beacon("one")], horizon=1.0, now=0.5).log(EppoColumns())
+    later, earlier = (
+        {"subject": "u", "banditKey": "b", "action": arm, "actionProbability": 0.5, "modelVersion": "3",
+         "timestamp": f"2026-01-01T00:00:{second:02}Z"} for arm, second in (("red", 9), ("blue", 3))
+    )  # fmt: skip
+    frame = pd.DataFrame([later, earlier])
+    for events in (frame, [later, earlier]):
+        [first] = EdgeLog.from_eppo(events, [], horizon=60, now=2e9).decisions
+        assert first["arm"] == "blue"
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -107,6 +133,9 @@ def test_ages_and_outcomes() -> None:
         (json.dumps(beacon("e", arm="c")), "one of them as arm"),
         (json.dumps(beacon("e", time="now")), "time must be a number"),
         (json.dumps(beacon("e", context=[])), "context must be an object"),
+        (json.dumps(beacon("e", context=[{"a": 1}, 2])), "context must be an object"),
+        (json.dumps(beacon("e", arms=["a", "b", "a"])), "arms must be different"),
+        (json.dumps(beacon("e", kind="click")), "kind must be decision or outcome, got 'click'"),
     ],
 )
 def test_lines_that_are_wrong_are_named_or_left_out(line: str, said: str) -> None:

@@ -51,7 +51,7 @@ class EdgeLog:
             raise ValueError(f"horizon must be seconds above 0, got {horizon!r:.60}")
         found = sorted(rows, key=lambda row: row["time"])
         times = [time for each in outcomes.values() for time, _ in each]
-        end = max([row["time"] for row in found] + times, default=0.0) if now is None else float(now)
+        end = max([row["time"] for row in found] + times, default=0.0) if now is None else _number("now", now)
         self.decisions = [row for row in found if row["time"] + horizon <= end]
         self._names: list[str] | None = None
         self.too_young = len(found) - len(self.decisions)
@@ -85,9 +85,11 @@ class EdgeLog:
                     reward = _number("reward", line.get("reward"))
                     time = _number("time", line.get("time"))
                     outcomes.setdefault(_text("id", line.get("id")), []).append((time, reward))
-                else:
+                elif line.get("kind", "decision") == "decision":
                     row = _beacon(line)
                     rows.setdefault(row["key"], row)
+                else:
+                    raise ValueError(f"kind must be decision or outcome, got {line['kind']!r:.60}")
             except ValueError as error:
                 problems.append(f"line {number}: {error}")
         if problems and not skip:
@@ -116,7 +118,9 @@ class EdgeLog:
             try:
                 event = _object(event)
                 row = _eppo(event)
-                rows.setdefault((row["unit"], event.get("banditKey"), row["policy"]), row)
+                first = rows.setdefault((row["unit"], event.get("banditKey"), row["policy"]), row)
+                if row["time"] < first["time"]:
+                    first.update(row)
             except ValueError as error:
                 problems.append(f"event {number}: {error}")
         offered = sorted({row["arm"] for row in rows.values()}) if actions is None else list(actions)
@@ -171,6 +175,8 @@ class EdgeLog:
         array([0.5])
         """
         names = self.arm_names
+        if not names:
+            raise ValueError(f"the log has no decisions as old as its horizon: {self.too_young} are younger")
         arms = np.array([names.index(row["arm"]) for row in self.decisions], np.int64)
         return Log(
             contexts=columns.rows(self.contexts), arms=arms, rewards=self.rewards, probabilities=self.probabilities,
@@ -192,22 +198,27 @@ def _earned(row: Mapping[str, Any], came: list[tuple[float, float]], horizon: fl
 
 
 def _lines(source: Any) -> Iterator[tuple[int, Any]]:
-    """Lines and objects with their numbers: of a file, of several, or as they are given."""
-    number = 0
+    """Lines and objects with their numbers: of a file, of several, of a frame, or as they are given."""
+    if hasattr(source, "columns") and hasattr(source, "to_dict"):
+        source = source.to_dict("records")
+    number, files = 0, True
     for each in [source] if isinstance(source, (str, os.PathLike)) else source:
-        if isinstance(each, os.PathLike) or (isinstance(each, str) and not each.lstrip().startswith("{")):
+        # the first line is one of JSON where all are: then what looks like a name is a wrong line
+        named = isinstance(each, os.PathLike) or (isinstance(each, str) and not each.lstrip().startswith("{"))
+        files = files and named
+        if files:
             with open(each, encoding="utf-8") as file:
                 lines: Any = file.readlines()
         else:
             lines = [each]
         for line in lines:
             number += 1
-            if not (isinstance(line, str) and not line.strip()):
+            if not (isinstance(line, (str, bytes)) and not line.strip()):
                 yield number, line
 
 
 def _object(line: Any) -> dict[str, Any]:
-    if isinstance(line, str):
+    if isinstance(line, (str, bytes)):
         try:
             line = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -219,12 +230,12 @@ def _object(line: Any) -> dict[str, Any]:
 
 def _beacon(line: Mapping[str, Any]) -> dict[str, Any]:
     arms, arm, id = line.get("arms"), line.get("arm"), line.get("id")
-    if not isinstance(id, str) or not isinstance(arms, list) or arm not in list(map(_arm_id, arms)):
+    ids = list(map(_arm_id, arms)) if isinstance(arms, list) else []
+    if not isinstance(id, str) or arm not in ids:
         raise ValueError(f"a decision must have an id, arms, and one of them as arm, got {id!r:.40} and {arm!r:.40}")
-    context = line.get("context")
-    if not isinstance(context, Mapping):
-        raise ValueError(f"context must be an object, got {context!r:.60}")
-    unit = line.get("unit")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"arms must be different, got {ids!r:.60}")
+    context, unit = _whole("context", line.get("context")), line.get("unit")
     return {
         "key": id, "unit": id if unit is None else unit, "time": _number("time", line.get("time")), "context": context,
         "arms": arms, "arm": arm, "probability": _chance("probability", line.get("probability")),
@@ -252,9 +263,18 @@ def _eppo(event: Mapping[str, Any]) -> dict[str, Any]:
 def _arm_id(arm: Any) -> str:
     """The id of an arm of a beacon, which is a text, or an object with an id and features."""
     id, features = (arm.get("id"), arm.get("features", {})) if isinstance(arm, Mapping) else (arm, {})
-    if not isinstance(id, str) or not isinstance(features, Mapping):
+    if not isinstance(id, str):
         raise ValueError(f"an arm must be a text, or an object with an id and features, got {arm!r:.60}")
+    _whole("an arm's features", features)
     return id
+
+
+def _whole(what: str, given: Any) -> Mapping[str, Any]:
+    """An object, or a list of objects that are one together."""
+    parts = given if isinstance(given, list) and given else [given]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise ValueError(f"{what} must be an object, or a list of objects, got {given!r:.60}")
+    return {name: value for part in parts for name, value in part.items()}
 
 
 def _text(name: str, value: Any) -> str:
@@ -268,7 +288,7 @@ def _id(arm: Any) -> Any:
 
 
 def _flat(arm: Any) -> Any:
-    return {"id": arm["id"], **arm.get("features", {})} if isinstance(arm, Mapping) else arm
+    return {**_whole("features", arm.get("features", {})), "id": arm["id"]} if isinstance(arm, Mapping) else arm
 
 
 def _number(name: str, value: Any) -> float:
