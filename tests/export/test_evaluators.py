@@ -244,6 +244,7 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         ([1], ["a"], "the context must be an object or a list of objects"),
         ([{}, None], ["a"], "the context must be an object or a list of objects"),
         ({}, [{"id": "a", "features": [[{}]]}], "an arm's features must be an object or a list of objects"),
+        ({}, ["b", {"id": "a", "price": 3}], "an arm has an id and features: put price into features"),
         ({}, [{"id": "a", "features": None}], "an arm's features must be an object or a list of objects"),
     ],
 )

@@ -365,6 +365,9 @@ const idOf = (arm, place) => {
   if (isRow(arm)) return fixedArms === null ? String(place) : fixedArms[place];
   const id = typeof arm === "string" ? arm : arm === null || typeof arm !== "object" ? undefined : arm.id;
   if (typeof id !== "string" || !id) throw new Error("an arm must be a text, or an object with an id");
+  if (typeof arm !== "string")
+    for (const name in arm)
+      if (name !== "id" && name !== "features") throw new Error(`an arm has an id and features: put ${name} into features`);
   return id;
 };
 

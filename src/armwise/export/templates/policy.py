@@ -255,6 +255,9 @@ def _id(arm, place=0):
     id = arm.get("id") if isinstance(arm, dict) else arm
     if not isinstance(id, str) or not id:
         raise ValueError("an arm must be a text, or an object with an id")
+    for name in arm if isinstance(arm, dict) else ():
+        if name not in ("id", "features"):
+            raise ValueError(f"an arm has an id and features: put {name} into features")
     return id
 
 
