@@ -277,3 +277,8 @@ def test_clicks_find_the_best_order() -> None:
 def test_wrong_rewards_of_a_list_are_named(given: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         read_list_rewards(["a", "b"], given)
+
+
+def test_an_agent_with_arms_of_its_own_says_what_lists_need() -> None:
+    with pytest.raises(ValueError, match="this application has 4 arms, got 3: lists and excluded arms leave fewer"):
+        aw.Decider(agent=aw.UCB1(n_arms=4), learn="arrival").rank({}, ["a", "b", "c", "d"], k=2)

@@ -68,7 +68,12 @@ class AgentView:
                 strange = next(id for id in ids if id not in self._arms)
                 raise InvalidInput(f"this application has fixed arms, and {strange!r} is not one of them") from None
         if len(ids) != (self._agent.n_arms or len(ids)):
-            raise InvalidInput(f"this application has {self._agent.n_arms} arms, got {len(ids)}")
+            known = self._agent.n_arms or 0
+            fewer = "" if len(ids) > known else (
+                ": lists and excluded arms leave fewer, which needs an agent without n_arms, or arms with names "
+                "(arms = [...] of a service's application)"
+            )  # fmt: skip
+            raise InvalidInput(f"this application has {known} arms, got {len(ids)}{fewer}")
         return list(range(len(ids)))
 
     def _view(self, context: bytes, stack: RequestTokens, arm_indices: list[int], scaling: Scaling) -> Any:
