@@ -69,6 +69,17 @@ def test_worlds_by_name_with_parameters(table, capsys):
     assert (table / "here" / "report.html").exists()
 
 
+@pytest.mark.parametrize("users", ["cascade", "several clicks", "position-based"])
+def test_rankers_race_on_worlds_of_lists(table, capsys, users):
+    words = ["--world", "lists", "--set", f"users={users}", "--set", "n_arms=6", "--set", "n_slots=2"]
+    words += ["--agents", "cascade-ucb1,position-ucb,c2ucb,slotbyslot,linucb,ucb1,toprank"]
+    assert main(["race", *words, "--horizon", "40", "--seeds", "1", "--workers", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {row["agent"] for row in answer["results"]} == {
+        "CascadeUCB1", "PositionUCB", "C2UCB", "SlotBySlot", "LinUCB", "UCB1", "TopRank"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -91,6 +102,9 @@ def test_worlds_by_name_with_parameters(table, capsys):
         ("--agents linucb", "--agents needs --world"),
         ("--world linear --agents exp4p --horizon 5", "horizon"),
         ("--world linear --agents cofineucb", "CoFineUCB needs subspace=..., which Linear does not give"),
+        ("--world linear --agents toprank", "unknown agent 'toprank'"),
+        ("--world lists --agents exp4", "agent must see features or nothing: Exp4 sees 'advice'"),
+        ("--world lists --set n_arms=3 --set n_slots=4", "n_slots must be at most n_arms, 3, got 4"),
         ("--wurld linear", "did you mean --world?"),
     ],
 )

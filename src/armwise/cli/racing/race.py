@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """armwise race
   armwise race --world linear --set n_arms=10 --agents linucb,thompson,exp3 --horizon 10000 --seeds 20
-  armwise race --world covertype.parquet --label y --agents linucb,thompson"""
+  armwise race --world covertype.parquet --label y --agents linucb,thompson
+  armwise race --world lists --set users=cascade --agents cascadeklucb,toprank,linucb"""
 _DEFAULT_AGENTS = ("LinUCB", "LinThompson", "EpsilonGreedy", "Exp3")
+_DEFAULT_RANKERS = ("CascadeKLUCB", "PositionThompson", "TopRank", "SlotBySlot")
 
 
 def add_parser(commands: Any) -> None:
@@ -35,7 +37,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--label", help="the column of the file that the agents predict")
     parser.add_argument("--regression", action="store_true", help="the label is a number: arms are predictions of it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the world")
-    parser.add_argument("--agents", metavar="A,B", help=f"default: {','.join(_DEFAULT_AGENTS).lower()}")
+    parser.add_argument("--agents", metavar="A,B", help=f"default: {','.join(_DEFAULT_AGENTS).lower()}; "
+                        f"on lists {','.join(_DEFAULT_RANKERS).lower()}")  # fmt: skip
     parser.add_argument("--horizon", type=int, metavar="T", help="rounds (default: 10000, or the rows of the file)")
     parser.add_argument("--seeds", type=int, help="worlds to race on (default: 10)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="default: all cores")
@@ -114,18 +117,22 @@ def _own(args: argparse.Namespace) -> Heat:
 
 
 def _heat(args: argparse.Namespace, world: Environment, name: str) -> Heat:
+    from armwise.environments.lists import ListWorld
     from armwise.racing import Heat
-    from armwise.racing.run.entries import ALIASES, enter, entrants
+    from armwise.racing.run.entries import ALIASES, enter, enter_ranker, entrants
 
     horizon = args.horizon if args.horizon is not None else getattr(world, "n_rows", 10_000)
     if horizon < 1:
         raise BadInput(f"--horizon must be at least 1, got {horizon}")
-    wanted = args.agents.split(",") if args.agents else _DEFAULT_AGENTS
-    known = entrants()
-    agents = {}
+    usual = _DEFAULT_AGENTS if world.n_slots is None else _DEFAULT_RANKERS
+    wanted = args.agents.split(",") if args.agents else usual
+    known = entrants(world)
+    agents: dict[str, Any] = {}
     for each in wanted:
         agent = ALIASES.get(each.strip().lower()) or match("agent", each.strip(), known)
-        agents[agent] = enter(agent, world, horizon)
+        agents[agent] = (
+            enter_ranker(agent, world, horizon) if isinstance(world, ListWorld) else enter(agent, world, horizon)
+        )
     return Heat(world, agents, horizon, name)
 
 
@@ -166,7 +173,7 @@ def _world(args: argparse.Namespace) -> tuple[Environment, str]:
 
 # Worlds that need data, or another world.
 _NOT_BY_NAME = ("Block", "Environment", "Rows", "Classification", "Regression", "Ratings", "Mushroom", "FromLog",
-                "Drift", "Seasonal", "Switch", "protocols", "published")  # fmt: skip
+                "ListWorld", "RatedLists", "Drift", "Seasonal", "Switch", "protocols", "published")  # fmt: skip
 
 
 def _value(text: str) -> Any:

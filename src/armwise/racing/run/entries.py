@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
+from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent, Sees
 from armwise.environments.environment import Environment
+from armwise.environments.lists import ListWorld
 from armwise.models.ridge import Ridge
 from armwise.policies import Constant, Linear
 
@@ -23,15 +25,15 @@ _BUDGETED = {"HardStop": "budget", "LagrangeCB": "budget", "LinCBwK": "budget", 
 _FOURIER = 64  # random features of Mapped
 
 
-def entrants() -> list[str]:
-    """List the agents that can be built by name."""
-    found = []
+def entrants(world: Environment | None = None) -> list[str]:
+    """List the agents that can be built by name; on worlds of lists the rankers too."""
+    found, kinds = [], (Agent, Ranker) if world is not None and world.n_slots is not None else (Agent,)
     for name in aw.__all__:
         try:
             thing = getattr(aw, name)
         except ModuleNotFoundError:
             continue
-        if inspect.isclass(thing) and issubclass(thing, Agent) and not inspect.isabstract(thing):
+        if inspect.isclass(thing) and issubclass(thing, kinds) and not inspect.isabstract(thing):
             found.append(name)
     return found
 
@@ -48,10 +50,36 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
         return _composed(name, world, horizon)
     if name in _BUDGETED:
         return _budgeted(name, world, horizon)
-    disjoint = world.native != "features"
+    disjoint = _disjoint(world)
     if name == "EpsilonGreedy" and world.native in ("features", "shared"):  # with a model of the features
         dim = world.width("shared" if disjoint else "features")
         return aw.EpsilonGreedy(model=Ridge(dim, n_models=world.n_arms if disjoint else 1))
+    agent: Agent = _built(cls, world, horizon, make)
+    return agent
+
+
+def enter_ranker(name: str, world: ListWorld, horizon: int) -> Ranker:
+    """Build a ranker of this class for a world of lists, or one that lets an agent of this class fill slot by slot.
+
+    >>> enter_ranker("LinUCB", aw.environments.Lists(n_arms=5, dim=4), horizon=100)
+    SlotBySlot(agent=LinUCB(dim=4, ...), feedback='cascade', kappa=None)
+    """
+    cls = getattr(aw, name)
+    if issubclass(cls, Ranker) and name != "SlotBySlot":
+        ranker: Ranker = _built(cls, world, horizon)
+        return ranker
+    agent = enter("SquareCB" if name == "SlotBySlot" else name, world, horizon)
+    blind = agent.sees == "nothing" and world.users == "position-based"
+    return aw.SlotBySlot(agent, "semi-bandit" if blind else world.users)
+
+
+def _disjoint(world: Environment) -> bool:
+    """Whether arms have no rows of their own; slots of lists need them, since they leave fewer arms."""
+    return world.native != "features" and world.n_slots is None
+
+
+def _built(cls: Any, world: Environment, horizon: int, make: Callable[..., Any] | None = None) -> Any:
+    make, disjoint = make or cls, _disjoint(world)
     values: dict[str, Any] = {}
     names = inspect.signature(make).parameters
     for each in names.values():
@@ -62,13 +90,16 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
             values["dim"] = world.width("shared" if shared else "features")
         elif each.name == "n_arms" and (needed or "dim" not in names or (cls.sees == "features" and disjoint)):
             values["n_arms"] = world.n_arms
+        elif each.name == "n_slots":
+            values["n_slots"] = world.n_slots
         elif each.name == "laplacian" and hasattr(world, "laplacian"):
             values["laplacian"] = world.laplacian
         elif each.name in _FILL and (needed or each.name == "noise"):
             values[each.name] = _FILL[each.name](world, horizon)
         elif needed and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
             raise ValueError(
-                f"{name} needs {each.name}=..., which {type(world).__name__} does not give: use aw.race, in Python"
+                f"{cls.__name__} needs {each.name}=..., which {type(world).__name__} does not give: use aw.race, in "
+                "Python"
             )
     return make(**values)
 

@@ -125,8 +125,6 @@ def race(
              metrics=dict(metrics or {}), callbacks=tuple(callbacks), keep=kept)
         for label, each in worlds.items()
     ]  # fmt: skip
-    for heat in heats:
-        _check_kinds(heat)
     results = race_all(heats, seeds=seeds, workers=workers, engine=engine, checkpoint=checkpoint, progress=progress,
                        command=command)  # fmt: skip
     return results[0] if isinstance(world, Environment) else Results(results)
@@ -192,6 +190,8 @@ def race_all(
     >>> [len(result.runs) for result in race_all([heat, heat], seeds=2)]
     [2, 2]
     """
+    for heat in heats:
+        _check_kinds(heat)
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         numbers = [count("a seed", seed, least=0) for seed in seeds]
     else:
