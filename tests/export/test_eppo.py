@@ -15,7 +15,7 @@ import pytest
 from eppo_client import AssignmentLogger, ClientConfig, Configuration
 
 import armwise as aw
-from armwise.core.exporting import CannotExport
+from armwise.core.policy_document import CannotExport
 from armwise.export.eppo import EppoColumns, eppo, eppo_flag, evaluate_eppo, model_version, to_json
 
 CONTEXTS = 1000  # python -m benchmarks.edges has 10,000

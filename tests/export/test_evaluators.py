@@ -19,7 +19,7 @@ import pytest
 import armwise as aw
 from armwise import export
 from armwise.cli.main import main
-from armwise.core.exporting import CannotExport, Policy
+from armwise.core.policy_document import CannotExport, Policy
 from armwise.export.blake2b_sql import hash_ctes
 from armwise.export.dialects import DIALECTS, signed
 from armwise.features.encoding.arms import read_arms

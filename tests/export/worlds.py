@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import armwise as aw
-from armwise.core.exporting import Policy
+from armwise.core.policy_document import Policy
 from armwise.features.encoding.arms import read_arms
 from armwise.service.model.model import DrawRequest
 

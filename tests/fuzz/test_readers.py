@@ -19,14 +19,14 @@ import msgspec
 import pytest
 
 from armwise.core import saving
-from armwise.core.exporting import Policy
+from armwise.core.policy_document import Policy
 from armwise.export.evaluators import javascript, python
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.offline.logs.formats.edge_log import EdgeLog
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.slate_log import SlateLog
-from armwise.service.adapters.flags import evaluate
-from armwise.service.adapters.flags.evaluate import read_unit
+from armwise.service.adapters.flags import evaluate_flags
+from armwise.service.adapters.flags.evaluate_flags import read_unit
 from armwise.service.adapters.flags.failure import Failure
 from armwise.service.adapters.flags.track import Tracking
 from armwise.service.errors import Damaged
@@ -81,7 +81,7 @@ def _request(data: bytes) -> None:
 def _flag(data: bytes) -> None:
     """The bodies of an evaluation and of an event."""
     try:
-        evaluate.read(data)
+        evaluate_flags.read(data)
     except Failure:
         read_unit(bytes(msgspec.json.decode(data, type=Tracking).context))
 

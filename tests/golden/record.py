@@ -28,7 +28,7 @@ from armwise.service.experiments.hosted import HostedExperiment, create
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.journal.writes import keyed
-from armwise.service.log.export import FORMATS, pieces
+from armwise.service.log.export_journal import FORMATS, pieces
 from armwise.service.model.lessons import read_lessons
 from armwise.testing.checks import rounds_for
 from tests.agents.ranking.test_contract import RANKERS

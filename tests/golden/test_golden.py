@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from armwise.core import saving
-from armwise.core.exporting import Policy
+from armwise.core.policy_document import Policy
 from armwise.offline.logs.log import Log
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export import FORMATS, pieces
+from armwise.service.log.export_journal import FORMATS, pieces
 from armwise.service.log.verify import verify
 from tests.golden import record
 

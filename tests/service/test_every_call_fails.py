@@ -32,7 +32,7 @@ from armwise.service.journal.events import Creation, Decision, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write, keyed
 from armwise.service.log.compact import compact
-from armwise.service.log.export import pieces
+from armwise.service.log.export_journal import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 from tests.service.database import Server

@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from armwise.core.exporting import Policy
+    from armwise.core.policy_document import Policy
     from armwise.export.evaluators import write
 
     if args.source.endswith(".json"):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.core import exporting, inputs, outcomes, rounds, saving
+from armwise.core import inputs, outcomes, policy_document, rounds, saving
 from armwise.core.arguments import Context as Context
 from armwise.core.arguments import Contexts as Contexts
 from armwise.core.arguments import FilePath, short
@@ -266,7 +266,7 @@ class Agent(saving.Saved, ABC):
 
     def export(
         self, path: FilePath, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None
-    ) -> exporting.Policy:
+    ) -> policy_document.Policy:
         """Write the distribution that ``probabilities`` gives now as a JSON policy, which runs without armwise.
 
         ``columns`` name the columns of the context (x0, x1, ... unless said), ``arms`` the arms of an agent that has as
@@ -282,7 +282,9 @@ class Agent(saving.Saved, ABC):
         policy.save(path)
         return policy
 
-    def policy(self, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None) -> exporting.Policy:
+    def policy(
+        self, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None
+    ) -> policy_document.Policy:
         """What ``export`` writes.
 
         >>> import armwise as aw
@@ -293,13 +295,13 @@ class Agent(saving.Saved, ABC):
         sees = "nothing" if frozen.rule["kind"] == "fixed" else self.sees
         encoder = None
         if sees != "nothing":
-            encoder = {"kind": "columns", "columns": exporting.column_names(self.dim, columns)}
-        return exporting.describe(
-            frozen, agent=repr(self), sees=sees, encoder=encoder, arms=exporting.arm_names(self.n_arms, arms),
+            encoder = {"kind": "columns", "columns": policy_document.column_names(self.dim, columns)}
+        return policy_document.describe(
+            frozen, agent=repr(self), sees=sees, encoder=encoder, arms=policy_document.arm_names(self.n_arms, arms),
             lessons=self._n_learnt,
         )  # fmt: skip
 
-    def freeze(self) -> exporting.FrozenAgent:
+    def freeze(self) -> policy_document.FrozenAgent:
         """All that the distribution over arms depends on, as it is now; ``CannotExport`` where there is no formula.
 
         >>> import armwise as aw
@@ -307,9 +309,9 @@ class Agent(saving.Saved, ABC):
         {'kind': 'fixed', 'p': [0.5, 0.5]}
         """
         if self.sees == "nothing":
-            return exporting.fixed(self._probabilities(None))
+            return policy_document.fixed(self._probabilities(None))
         why, nearest = self.not_exported
-        raise exporting.CannotExport(
+        raise policy_document.CannotExport(
             f"{type(self).__name__} cannot be exported exactly: {why}; the nearest that can be is {nearest}, "
             "taught from the same log (aw.fit_log)"
         )

@@ -9,8 +9,8 @@ Invariant: what an evaluator answers is the distribution of the agent that was e
 >>> aw.export.write(policy, os.path.join(folder, "policy.mjs"))
 """
 
-from armwise.core.exporting import CannotExport as CannotExport
-from armwise.core.exporting import Policy as Policy
+from armwise.core.policy_document import CannotExport as CannotExport
+from armwise.core.policy_document import Policy as Policy
 from armwise.export.eppo import EppoColumns as EppoColumns
 from armwise.export.eppo import eppo as eppo
 from armwise.export.eppo import eppo_flag as eppo_flag

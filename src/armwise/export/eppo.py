@@ -15,7 +15,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.core.arguments import short
-from armwise.core.exporting import CannotExport, Policy
+from armwise.core.policy_document import CannotExport, Policy
 
 
 class EppoColumns:

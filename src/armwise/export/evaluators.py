@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from armwise.core.arguments import FilePath, short
-from armwise.core.exporting import Policy, put
+from armwise.core.policy_document import Policy, put
 from armwise.export.sql import sql
 
 _TEMPLATES = resources.files("armwise.export") / "templates"

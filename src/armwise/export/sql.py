@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from armwise.core.exporting import Policy
+from armwise.core.policy_document import Policy
 from armwise.export.blake2b_sql import hash_ctes
 from armwise.export.dialects import DIALECTS, Dialect, signed
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from armwise.core import saving
 from armwise.core.agent import Floats, count
-from armwise.core.exporting import LinearModel
+from armwise.core.policy_document import LinearModel
 from armwise.models.ridge import MIN_SQUARED_LENGTH, RIDGE_SHARE, Ridge, read_mean
 from armwise.native import ridge as kernels
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from armwise.core import saving
 from armwise.core.agent import Floats, count, fraction, positive
 from armwise.core.arguments import as_floats, wanted_numbers
-from armwise.core.exporting import LinearModel
 from armwise.core.inputs import dense_pieces, dense_row
+from armwise.core.policy_document import LinearModel
 from armwise.models.least_squares import fit_rows
 from armwise.native import fits, regression, ridge, thompson
 from armwise.native.choice import all_within

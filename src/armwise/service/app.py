@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from armwise.service.adapters.flags import evaluate, failure, track
+from armwise.service.adapters.flags import evaluate_flags, failure, track
 from armwise.service.adapters.personalizer import admin, evaluation_jobs, rank, slots
 from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
@@ -33,7 +33,7 @@ from armwise.service.web.v1.openapi import document
 
 log = logging.getLogger("armwise.service")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
-_WHOLE = {"metrics", "v1/agents", *(route.path for route in (*evaluate.ROUTES, *track.ROUTES))}
+_WHOLE = {"metrics", "v1/agents", *(route.path for route in (*evaluate_flags.ROUTES, *track.ROUTES))}
 # They tell of all applications: one that cannot be served is no reason to refuse them.
 _DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
 BODY_TIMEOUT = 20.0  # seconds that a body may take, and more for what has come of it
@@ -72,7 +72,7 @@ class Service:
                 *slots.ROUTES,
                 *admin.ROUTES,
                 *evaluation_jobs.ROUTES,
-                *evaluate.ROUTES,
+                *evaluate_flags.ROUTES,
                 *track.ROUTES,
                 *page.ROUTES,
                 Route("GET", "healthz", "", self._health, gives={200: schemas.HealthAnswer}),

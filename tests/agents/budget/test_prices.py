@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 import armwise as aw
-from armwise.agents.budget.dual import Rounds, minimum
+from armwise.agents.budget.dual import PricedRounds, minimum
 from armwise.agents.budget.lagrange import _alike
 from armwise.agents.budget.prices import PRICES, lowest
 
@@ -96,7 +96,7 @@ def test_the_dual_is_that_of_the_linear_program_where_gaps_count_much():
         rewards, costs = rng.random((6, 4)), rng.random((6, 2, 4))
         costs[:, :, 0] = 0.0  # of doing nothing
         targets, shares = np.array([0.2, 0.3]), np.full(6, 1 / 6)
-        ours = minimum([Rounds(rewards, costs, shares)], targets, 1e5, 1e3, np.ones(2))
+        ours = minimum([PricedRounds(rewards, costs, shares)], targets, 1e5, 1e3, np.ones(2))
         wanted = linprog(
             -(shares[:, None] * rewards).ravel(),
             A_ub=(shares[:, None, None] * costs).transpose(1, 0, 2).reshape(2, -1), b_ub=targets,

@@ -66,7 +66,7 @@ def test_what_a_decider_paid_is_in_its_log(where, tmp_path):
 
 def test_the_service_writes_them_as_parquet(tmp_path):
     pytest.importorskip("pyarrow")
-    from armwise.service.log.export import pieces
+    from armwise.service.log.export_journal import pieces
 
     with aw.Decider(tmp_path / "d", agent=AGENT, seed=1) as decider:
         for t in range(3):

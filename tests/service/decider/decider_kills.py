@@ -24,7 +24,7 @@ import armwise as aw
 from armwise.service.engine.requests.slots import MARK, slot_id
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export import entries, played
+from armwise.service.log.export_journal import entries, played
 from armwise.service.log.verify import verify
 
 _FORKING = multiprocessing.get_context("forkserver")

@@ -59,7 +59,7 @@ def test_a_baseline_in_the_configuration_of_an_application():
 
 def test_costs_come_back_from_every_export(tmp_path):
     """A number per decision in json, dsjson and Parquet; NaN where nobody said it, and ``tradeoff`` says how many."""
-    from armwise.service.log.export import as_dsjson, as_json, entries
+    from armwise.service.log.export_journal import as_dsjson, as_json, entries
     from armwise.service.log.parquet import row_groups
 
     with aw.Decider(tmp_path / "journal", seed=1) as shop:

@@ -15,7 +15,7 @@ from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.decider.decided import Ranked
 from armwise.service.engine.application import Application
-from armwise.service.log.export import as_dsjson, entries
+from armwise.service.log.export_journal import as_dsjson, entries
 from tests.service.serving import Clock, Running
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {  # the agent and what several rewards come to

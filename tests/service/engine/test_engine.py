@@ -23,7 +23,7 @@ from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Change, Creation, Decision, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status
-from armwise.service.log.export import pieces
+from armwise.service.log.export_journal import pieces
 from armwise.service.model.build import build_model
 from armwise.service.model.model import DrawRequest
 from armwise.service.web.v1.decisions import decision_json

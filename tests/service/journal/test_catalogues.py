@@ -15,7 +15,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Decision, Lessons
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export import pieces
+from armwise.service.log.export_journal import pieces
 from armwise.service.log.verify import verify
 from tests.service.serving import Running, replayed, state
 

@@ -14,7 +14,7 @@ from armwise.service.engine.learning.learner import PIECE as PIECE_OF_EVENTS
 from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
 from armwise.service.journal.pace import PIECE, SHARE, Pace
-from armwise.service.log.export import MAX_PAGE_ROWS, pieces
+from armwise.service.log.export_journal import MAX_PAGE_ROWS, pieces
 from armwise.service.log.retain import Retention
 from armwise.service.model.model import Model
 

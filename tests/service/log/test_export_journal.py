@@ -21,7 +21,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.log import parquet
-from armwise.service.log.export import entries, pieces
+from armwise.service.log.export_journal import entries, pieces
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 2.5}}', b'"soup"', b'"cake"']
 

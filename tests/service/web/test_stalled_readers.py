@@ -14,7 +14,7 @@ import pytest
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.log.export import MAX_PAGE_BYTES, pieces
+from armwise.service.log.export_journal import MAX_PAGE_BYTES, pieces
 from tests.service.database import Server
 from tests.service.serving import Running
 

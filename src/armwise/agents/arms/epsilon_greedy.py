@@ -12,7 +12,7 @@ from armwise.core.agent import Choice, Floats, Seed, Sees, Theory, count, fracti
 from armwise.core.capabilities.merging import Merging
 from armwise.core.capabilities.one_row import OneRow
 from armwise.core.capabilities.per_arm import PerArm
-from armwise.core.exporting import FrozenAgent
+from armwise.core.policy_document import FrozenAgent
 from armwise.models.ridge import Ridge
 from armwise.native import kary
 from armwise.native.choice import tied_probabilities

@@ -20,7 +20,7 @@ _STEPS, _INNER = 100, 60
 _TOLERANCE = 1e-12
 
 
-class Rounds(NamedTuple):
+class PricedRounds(NamedTuple):
     """Rounds with equally many arms: rewards (n, K), costs (n, m, K), covering ones below 0, and a share of each."""
 
     rewards: Floats
@@ -28,10 +28,10 @@ class Rounds(NamedTuple):
     shares: Floats
 
 
-def minimum(rounds: Sequence[Rounds], targets: Floats, gamma: float, most: float, start: Floats) -> Floats:
+def minimum(rounds: Sequence[PricedRounds], targets: Floats, gamma: float, most: float, start: Floats) -> Floats:
     """The prices at which these rounds come to the targets, or pay nothing for what they need not.
 
-    >>> one = Rounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
+    >>> one = PricedRounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
     >>> minimum([one], np.array([0.5]), 100.0, 1e3, np.ones(1)).round(2)  # both arms are worth as much then
     array([1.])
     """
@@ -56,10 +56,10 @@ def minimum(rounds: Sequence[Rounds], targets: Floats, gamma: float, most: float
     return prices
 
 
-def spending(rounds: Sequence[Rounds], prices: Floats, gamma: float) -> Floats:
+def spending(rounds: Sequence[PricedRounds], prices: Floats, gamma: float) -> Floats:
     """What the distributions of the dual cost at these prices.
 
-    >>> one = Rounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
+    >>> one = PricedRounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
     >>> spending([one], np.ones(1), 100.0)
     array([0.5])
     """
@@ -71,7 +71,7 @@ def spending(rounds: Sequence[Rounds], prices: Floats, gamma: float) -> Floats:
 
 
 def _dual(
-    rounds: Sequence[Rounds], targets: Floats, gamma: float, most: float, prices: Floats
+    rounds: Sequence[PricedRounds], targets: Floats, gamma: float, most: float, prices: Floats
 ) -> tuple[float, Floats, Floats]:
     value = float(prices @ targets) - BARRIER * float(np.log(prices).sum() + np.log(most - prices).sum())
     gradient = targets - BARRIER / prices + BARRIER / (most - prices)

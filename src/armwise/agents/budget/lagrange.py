@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from armwise.agents.arms.beta_thompson import BetaThompson
 from armwise.agents.budget.accounts import amounts, plain, refuse_negative
-from armwise.agents.budget.dual import Rounds, minimum, spending
+from armwise.agents.budget.dual import PricedRounds, minimum, spending
 from armwise.agents.budget.prices import PRICES, lowest
 from armwise.agents.linear.linear_agent import LinearAgent
 from armwise.agents.linear.logistic import LogisticThompson
@@ -336,7 +336,7 @@ class LagrangeCB(Agent):
         """
         n = sum(len(which) for _, _, which in recent)
         rounds = [
-            Rounds(
+            PricedRounds(
                 outcomes[:, 0], self._signs[:, None] * outcomes[:, 1:], np.bincount(which, minlength=len(outcomes)) / n
             )
             for outcomes, _, which in recent

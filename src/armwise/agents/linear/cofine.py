@@ -12,7 +12,7 @@ from armwise.core import saving
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.arguments import refuse_masked
 from armwise.core.capabilities.merging import Merging
-from armwise.core.exporting import FrozenAgent, LinearModel
+from armwise.core.policy_document import FrozenAgent, LinearModel
 from armwise.core.rounds import CompiledBlocks
 from armwise.models.ridge import Ridge, read_mean
 from armwise.native import cofine

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.linear.linucb import BEYOND, EXTRA, PRACTICAL
 from armwise.agents.linear.ridge_agent import RidgeAgent
 from armwise.core.agent import Choice, Floats, IndexAgent, Seed, Theory, count, positive
-from armwise.core.exporting import FrozenAgent
+from armwise.core.policy_document import FrozenAgent
 from armwise.models.hybrid_ridge import HybridRidge
 from armwise.models.noise import Noise
 from armwise.native.ridge import widen

@@ -13,7 +13,7 @@ from armwise.agents.linear.stepped import Stepped
 from armwise.core import saving
 from armwise.core.agent import Floats, IndexAgent, Seed, Theory, count, fraction, positive
 from armwise.core.capabilities.optimism import Optimism, Optimistic
-from armwise.core.exporting import FrozenAgent, fixed
+from armwise.core.policy_document import FrozenAgent, fixed
 from armwise.models.noise import Noise
 from armwise.theory import bounds, hypotheses
 

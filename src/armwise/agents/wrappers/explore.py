@@ -16,7 +16,7 @@ from armwise.core.capabilities.one_row import OneRow, learns_one_row
 from armwise.core.capabilities.optimism import Optimism, Optimistic, optimism_of
 from armwise.core.capabilities.per_arm import PerArm, has_arms
 from armwise.core.capabilities.revising import Fading, Revising, can_fade, can_revise, predicted
-from armwise.core.exporting import FrozenAgent
+from armwise.core.policy_document import FrozenAgent
 from armwise.core.rounds import Batches
 from armwise.native.choice import explored
 from armwise.native.weights import floored

@@ -101,7 +101,7 @@ def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
 def _export(args: argparse.Namespace, pairs: Pairs) -> int:
     from armwise.service.log import parquet
     from armwise.service.log.compact import deleted_upto
-    from armwise.service.log.export import pieces_of
+    from armwise.service.log.export_journal import pieces_of
 
     if args.format == "parquet":
         try:

@@ -21,10 +21,10 @@ from armwise.offline.intervals.intervals import IntervalKind
 from armwise.offline.logs.log import Log
 from armwise.offline.logs.rows import WeakLogWarning
 from armwise.offline.results import answers
+from armwise.offline.results.analysis_plan import plan_of
 from armwise.offline.results.answers import BEST_FIRST
 from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift, OneSided, both_sides
 from armwise.offline.results.evaluations import Evaluations
-from armwise.offline.results.plan import plan_of
 
 Names = str | Estimator | Iterable[str | Estimator]
 

@@ -16,7 +16,7 @@ from armwise.offline.logs.cohorts import Cohort
 from armwise.offline.logs.rows import Ints, LogBlock, LogError, as_rows, floats, joined, problems, row_numbers
 
 if TYPE_CHECKING:
-    from armwise.offline.logs.checks.drift import Drift
+    from armwise.offline.logs.checks.drift import DriftCheck
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
 _KEPT = 10_000  # maximum of problems kept by an error, to bound memory
@@ -516,7 +516,7 @@ class Log:
         """When each row happened, if the log says so."""
         return self.rows.timestamps
 
-    def drift(self, parts: int = 20) -> Drift:
+    def drift(self, parts: int = 20) -> DriftCheck:
         """What the arms earn and how often they are played in consecutive parts of the log; ``plot`` draws it.
 
         >>> Log(arms=[0, 1] * 100, rewards=[1, 0] * 100).drift(parts=2).values.tolist()

@@ -13,9 +13,9 @@ from scipy.special import chdtrc
 
 from armwise.offline.estimators.estimators import Estimator
 from armwise.offline.results import answers, terminal
+from armwise.offline.results.analysis_plan import Plan
 from armwise.offline.results.cautions import Finding, distinct, merged
 from armwise.offline.results.diagnostics import Diagnostics
-from armwise.offline.results.plan import Plan
 
 OneSided = Literal["lower", "upper"]
 _ENOUGH = 30  # effective rows of a segment whose effect is compared with those of others

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from armwise.offline.results import answers, terminal
+from armwise.offline.results.analysis_plan import Plan
 from armwise.offline.results.cautions import distinct
 from armwise.offline.results.estimates import Evaluation
-from armwise.offline.results.plan import Plan
 
 
 class Evaluations(Mapping[str, Evaluation]):

@@ -13,7 +13,7 @@ from armwise.offline.results.terminal import number
 
 if TYPE_CHECKING:
     from armwise.offline.learning.replay import Replay
-    from armwise.offline.logs.checks.drift import Drift
+    from armwise.offline.logs.checks.drift import DriftCheck
     from armwise.offline.results.diagnostics import Diagnostics
     from armwise.offline.results.estimates import Comparison, Evaluation
     from armwise.offline.results.evaluations import Evaluations
@@ -202,7 +202,7 @@ def diagnostics_figure(d: Diagnostics) -> Any:
     return figure
 
 
-def drift_figure(drift: Drift) -> Any:
+def drift_figure(drift: DriftCheck) -> Any:
     """What the arms earn over the rows, with bands of two standard errors, and below how often they were played."""
     verdict = drift.verdict
     figure = _figure(7.5, 4.6 + _room(verdict))

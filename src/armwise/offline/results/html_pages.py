@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armwise.offline.results.analysis_plan import ESTIMATORS, Plan
 from armwise.offline.results.figures import both_names, diagnostics_figure, replay_figure
 from armwise.offline.results.figures import comparison_figure as comparison_figure
 from armwise.offline.results.figures import evaluation_figure as evaluation_figure
 from armwise.offline.results.figures import saved as saved
 from armwise.offline.results.figures import several_figure as several_figure
-from armwise.offline.results.plan import ESTIMATORS, Plan
 from armwise.offline.results.terminal import cells, header, lift_line, lift_lines, number, weight_facts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from armwise.offline.results.plan import ESTIMATORS
+from armwise.offline.results.analysis_plan import ESTIMATORS
 
 _WIDTH = 100  # characters of a line of prose
 

@@ -13,7 +13,7 @@ import msgspec
 
 from armwise.core.agent import Agent
 from armwise.core.arguments import FilePath
-from armwise.core.exporting import Policy
+from armwise.core.policy_document import Policy
 from armwise.export.evaluators import write
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms

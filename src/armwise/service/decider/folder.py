@@ -13,7 +13,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write, Written
-from armwise.service.log.export import as_dsjson, entries
+from armwise.service.log.export_journal import as_dsjson, entries
 from armwise.service.model.model import Model
 
 

@@ -12,7 +12,7 @@ from armwise.service.decider.backend import APP, Backend
 from armwise.service.engine.memory_engine import MemoryEngine
 from armwise.service.journal.events import Creation
 from armwise.service.journal.writes import Write, Written
-from armwise.service.log.export import as_dsjson, entries
+from armwise.service.log.export_journal import as_dsjson, entries
 from armwise.service.model.model import Model
 
 

@@ -55,7 +55,7 @@ from armwise.service.journal.events import (
     decided,
 )
 from armwise.service.journal.writes import Write, Written
-from armwise.service.log.export import played
+from armwise.service.log.export_journal import played
 from armwise.service.log.retain import Erased, Retention, merge
 from armwise.service.log.subjects import DECISION
 

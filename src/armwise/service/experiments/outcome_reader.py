@@ -17,7 +17,7 @@ from armwise.offline.experiments.early import EarlyLooks
 from armwise.service.experiments.definition import Definition
 from armwise.service.journal.events import Decision, Reward, Row, decided
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export import played
+from armwise.service.log.export_journal import played
 
 if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine

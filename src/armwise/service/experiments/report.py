@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from armwise.core.tools.text_tables import html_table
 from armwise.offline.logs.cohorts import duration
-from armwise.service.log.export import stamp
+from armwise.service.log.export_journal import stamp
 
 if TYPE_CHECKING:
     from armwise.offline.experiments.metric import Metric

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from armwise.service.journal.events import Decision, Row
-from armwise.service.log.export import stamp
+from armwise.service.log.export_journal import stamp
 from armwise.service.model.drawing.encoded import offered
 from armwise.service.model.model import DrawRequest, Model
 

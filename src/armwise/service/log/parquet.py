@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from armwise.service.log.export import Entry, Outcome, played
+from armwise.service.log.export_journal import Entry, Outcome, played
 
 ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from armwise.core.capabilities.optimism import optimism_of
-from armwise.core.exporting import CannotExport, Policy, describe
-from armwise.export.hashed import hashed_encoder
+from armwise.core.policy_document import CannotExport, Policy, describe
+from armwise.export.hashed_encoder import hashed_encoder
 from armwise.service.model.inside import copied
 from armwise.service.model.model import Model
 

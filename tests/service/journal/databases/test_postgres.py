@@ -27,7 +27,7 @@ from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write
 from armwise.service.log import verify as verifying
 from armwise.service.log.compact import compact
-from armwise.service.log.export import pieces
+from armwise.service.log.export_journal import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 from tests.service.database import Server, free_port

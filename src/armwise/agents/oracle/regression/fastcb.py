@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.oracle.regression.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression.regression_batches import FastCBBatches
 from armwise.core.agent import Floats, Seed, Theory, positive
-from armwise.core.exporting import FrozenAgent
+from armwise.core.policy_document import FrozenAgent
 from armwise.native import regression
 
 PRACTICAL = 10.0  # gamma of ``gamma=None``: of 1, 3, 10, 30 the least loss on four development sets

@@ -11,8 +11,8 @@ from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, Sklear
 from armwise.agents.oracle.regression.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression.regression_batches import RegCBBatches
 from armwise.core.agent import Choice, Floats, Seed, Theory, count, positive
-from armwise.core.exporting import FrozenAgent
 from armwise.core.inputs import dense_pieces
+from armwise.core.policy_document import FrozenAgent
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 

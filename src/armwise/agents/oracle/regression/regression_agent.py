@@ -12,8 +12,8 @@ from armwise.agents.oracle.oracles.sklearn_oracles import ExampleLearner, Sklear
 from armwise.agents.oracle.regression.predictions import Predictions
 from armwise.core.agent import Choice, Floats, Seed, count, positive
 from armwise.core.capabilities.one_row import OneRow
-from armwise.core.exporting import CannotExport
 from armwise.core.inputs import dense_pieces
+from armwise.core.policy_document import CannotExport
 from armwise.models.noise import Noise, RewardRange
 from armwise.models.ridge import Ridge
 from armwise.native import regression

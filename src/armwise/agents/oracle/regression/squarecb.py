@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from armwise.agents.oracle.regression.regression_agent import RegressionAgent
 from armwise.agents.oracle.regression.regression_batches import SquareCBBatches
 from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
-from armwise.core.exporting import FrozenAgent, fixed
+from armwise.core.policy_document import FrozenAgent, fixed
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 from armwise.native.ridge import widen

@@ -19,7 +19,7 @@ _RARE = 1e-4  # chance of a false alarm
 
 
 @dataclass(frozen=True)
-class Drift:
+class DriftCheck:
     """Rewards and shares of the arms in consecutive parts of a log; rows are weighted by 1/p where that is known.
 
     ``values`` (parts, arms) are what each arm would have earned in a part, ``errors`` their standard errors, NaN where
@@ -56,7 +56,7 @@ class Drift:
         return figures.saved(figures.drift_figure(self), path)
 
 
-def drift_of(log: Log, parts: int) -> Drift:
+def drift_of(log: Log, parts: int) -> DriftCheck:
     """See ``Log.drift``."""
     n = len(log) if log.counted else sum(len(rows) for rows in log.batches(contexts=False))
     parts, K = max(1, min(parts, n)), log.n_arms
@@ -85,5 +85,5 @@ def drift_of(log: Log, parts: int) -> Drift:
     starts = tuple(int(-(-i * n // parts)) for i in range(parts))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = count / count.sum(axis=1, keepdims=True)
-    return Drift(starts, tuple(names[k] for k in most), np.where(judged, values, np.nan)[:, most],
+    return DriftCheck(starts, tuple(names[k] for k in most), np.where(judged, values, np.nan)[:, most],
                  np.where(judged, errors, np.nan)[:, most], shares[:, most], np.asarray(p_values)[most])  # fmt: skip

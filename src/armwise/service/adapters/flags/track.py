@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
-from armwise.service.adapters.flags.evaluate import FAILED, RawContext, find_flag, read_unit, visible
+from armwise.service.adapters.flags.evaluate_flags import FAILED, RawContext, find_flag, read_unit, visible
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
 from armwise.service.adapters.flags.flag import Flag, flag_of, own_decisions
 from armwise.service.errors import Unknown

@@ -26,7 +26,7 @@ from armwise.service.engine.interface import ServedEngine
 from armwise.service.errors import Unknown
 from armwise.service.journal.events import RULES, Change, Creation
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export import stamp
+from armwise.service.log.export_journal import stamp
 from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
 

@@ -33,7 +33,7 @@ from armwise.service.adapters.personalizer.schemas import (
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.journal.events import Change
-from armwise.service.log.export import Entry, entries, stamp
+from armwise.service.log.export_journal import Entry, entries, stamp
 from armwise.service.log.judge import Distribution, followed, judged, missed
 from armwise.service.model.build import build_model
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply

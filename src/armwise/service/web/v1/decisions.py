@@ -15,7 +15,7 @@ from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.journal.events import Activation, Decision, Reward, Row
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
-from armwise.service.log.export import Entry, outcomes
+from armwise.service.log.export_journal import Entry, outcomes
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread

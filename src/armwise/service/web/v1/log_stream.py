@@ -9,7 +9,7 @@ from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.journal import Journal
 from armwise.service.log import parquet
-from armwise.service.log.export import FORMATS, pieces_of
+from armwise.service.log.export_journal import FORMATS, pieces_of
 from armwise.service.log.retain import Erased, merge
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread
