@@ -1,4 +1,4 @@
-"""What LinUCB and LinThompson share: a ridge, the width of their exploration, and how a reward is learnt."""
+"""What LinUCB and LinThompson share: a ridge, the width of their exploration, and rewards that are revised."""
 
 from __future__ import annotations
 
@@ -8,28 +8,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.ridge_agent import RidgeAgent, width_of
+from armwise.agents.linear.ridge_agent import LinearRidge, width_of
 from armwise.agents.linear.ridge_batches import RidgeBatches
 from armwise.core.agent import Choice, Floats, count, positive
-from armwise.core.capabilities.one_row import OneRow
 from armwise.core.capabilities.revising import Fading, Revising
 from armwise.core.inputs import dense_row
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 
 
-class LinearAgent(RidgeAgent, Revising, Fading, OneRow):
-    """An agent over a ``Ridge`` alone: one model over per-arm features, or one per arm over a shared context.
+class LinearAgent(LinearRidge, Revising, Fading):
+    """An agent over a ``Ridge`` alone that may be revised.
 
     A subclass defines ``_exploration``: what multiplies its widths, kept in ``_width`` until ridge or noise change.
     """
 
     reward_range = (-np.inf, np.inf)
-    _model: Ridge
     batches: ClassVar[RidgeBatches[Any]]
     _width: Any  # what the kernels take: see ``_exploration``
     _settings: tuple[float, ...]  # the ridge in use, and the width
-    _learnt = ("_model", "_noise")
 
     def _begin(
         self,
@@ -56,26 +53,6 @@ class LinearAgent(RidgeAgent, Revising, Fading, OneRow):
         self.merges, self.per_arm = not model.forgets, n_arms is not None
         self._settle()
 
-    @property
-    def prior_mean(self) -> Floats | None:
-        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
-
-        >>> import armwise as aw
-        >>> aw.LinUCB(prior_mean=[0.5, 0.0]).prior_mean
-        array([0.5, 0. ])
-        """
-        return self._model.prior_mean
-
-    @property
-    def one_row(self) -> bool:
-        """Whether what it learns of a choice is in that arm's row.
-
-        >>> import armwise as aw
-        >>> aw.LinUCB(dim=2).one_row, aw.LinUCB(dim=2, n_arms=3).one_row
-        (True, False)
-        """
-        return self.n_arms is None
-
     @abstractmethod
     def _exploration(self) -> tuple[float, ...]:
         """What the kernels take: (a, b, delta) of a + b sqrt(a logarithm that grows with what was learnt), which
@@ -85,19 +62,6 @@ class LinearAgent(RidgeAgent, Revising, Fading, OneRow):
         self._width = self._exploration()
         self._settings = (self._model.ridge or 1.0, *self._width)
         self._step = self.batches.step(self)
-
-    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
-        return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
-
-    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
-        open_ridge = not self._model.settled
-        if self.n_arms is None:
-            self._model.learn(context, choice.arm, reward)
-        else:
-            self._model.learn(context[None], 0, reward, choice.arm)
-        self._follow(reward)
-        if open_ridge:
-            self._settle()
 
     def _revise(self, context: Floats, choice: Choice, before: float, after: float) -> None:
         if self.n_arms is None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.ridge_agent import RidgeAgent, width_of
-from armwise.core.agent import Choice, Floats, Seed, Theory, count, fraction, positive
-from armwise.core.capabilities.one_row import OneRow
-from armwise.core.exporting import FrozenAgent, fixed
+from armwise.agents.linear.ridge_agent import LinearRidge, width_of
+from armwise.core.agent import Floats, Seed, Theory, count, fraction, positive
+from armwise.core.policy_document import FrozenAgent, fixed
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 from armwise.native.choice import TIE
 
 
-class RandUCB(RidgeAgent, OneRow):
+class RandUCB(LinearRidge):
     """Draw one multiplier z for all arms, and play the largest x.theta + z s sqrt(x' A^-1 x): an optimist with chances.
 
     z is one of ``points`` numbers from ``low`` B to B = scale sqrt(2 ln(1 + t)), with weights that fall from the lowest
@@ -53,9 +51,7 @@ class RandUCB(RidgeAgent, OneRow):
     )
     reward_range = (-np.inf, np.inf)
     keeps_sparse = True
-    _model: Ridge
     _noise: Noise
-    _learnt = ("_model", "_noise")
 
     def __init__(
         self,
@@ -79,24 +75,6 @@ class RandUCB(RidgeAgent, OneRow):
         centred = prior_mean is None
         self._model = Ridge(self.dim or 1, lam, self.n_arms or 1, prior_mean=prior_mean, centred=centred)
         self._noise, self.lam = Noise(), self._model.lam
-
-    @property
-    def prior_mean(self) -> Floats | None:
-        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
-
-        >>> RandUCB(prior_mean=[0.5, 0.0]).prior_mean
-        array([0.5, 0. ])
-        """
-        return self._model.prior_mean
-
-    @property
-    def one_row(self) -> bool:
-        """Whether what it learns of a choice is in that arm's row.
-
-        >>> RandUCB(dim=2).one_row, RandUCB(dim=2, n_arms=3).one_row
-        (True, False)
-        """
-        return self.n_arms is None
 
     def _multipliers(self) -> tuple[Floats, Floats]:
         """The multipliers, in deviations of the noise, and their weights."""
@@ -129,13 +107,3 @@ class RandUCB(RidgeAgent, OneRow):
         best = scores >= scores.max(axis=1, keepdims=True) - TIE
         p = weights @ (best / best.sum(axis=1, keepdims=True))
         return np.asarray(p / p.sum())  # rounding must not make a sure arm surer than 1
-
-    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
-        return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
-
-    def _learn(self, context: Any, choice: Choice, reward: float) -> None:
-        if self.n_arms is None:
-            self._model.learn(context, choice.arm, reward)
-        else:
-            self._model.learn(context[None], 0, reward, choice.arm)
-        self._follow(reward)

@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.core.agent import count
+from armwise.core.agent import Choice, Floats, count
 from armwise.core.capabilities.merging import Merging
+from armwise.core.capabilities.one_row import OneRow
 from armwise.core.capabilities.per_arm import PerArm
 from armwise.core.inputs import TakesDim
 from armwise.models.noise import Noise
@@ -92,3 +93,43 @@ class RidgeAgent(TakesDim, Merging, PerArm):
             self._noise.drop(self._model.explained(arm))
         self._model.remove_model(arm)
         self._settle()
+
+
+class LinearRidge(RidgeAgent, OneRow):
+    """An agent over a ``Ridge`` alone: one model over per-arm features, or one per arm over a shared context."""
+
+    _model: Ridge
+    _learnt = ("_model", "_noise")
+
+    @property
+    def prior_mean(self) -> Floats | None:
+        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(prior_mean=[0.5, 0.0]).prior_mean
+        array([0.5, 0. ])
+        """
+        return self._model.prior_mean
+
+    @property
+    def one_row(self) -> bool:
+        """Whether what it learns of a choice is in that arm's row.
+
+        >>> import armwise as aw
+        >>> aw.LinUCB(dim=2).one_row, aw.LinUCB(dim=2, n_arms=3).one_row
+        (True, False)
+        """
+        return self.n_arms is None
+
+    def _estimates(self, context: Floats) -> tuple[Floats, Floats]:
+        return self._model.estimate(context) if self.n_arms is None else self._model.estimate_all(context)
+
+    def _learn(self, context: Floats, choice: Choice, reward: float) -> None:
+        open_ridge = not self._model.settled
+        if self.n_arms is None:
+            self._model.learn(context, choice.arm, reward)
+        else:
+            self._model.learn(context[None], 0, reward, choice.arm)
+        self._follow(reward)
+        if open_ridge:
+            self._settle()
