@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,7 +79,7 @@ class NestedModel(saving.Saved):
         self._ends, self._prior = ends, prior
         self._factors, self._thetas = np.zeros((M, D, D)), np.zeros((M, B, D))
         self._factors[:, np.arange(D), np.arange(D)] = prior
-        self._evidence = np.zeros(6 + 5 * B)
+        self._evidence = np.zeros(_evidence_type(B).itemsize // 8)
 
     def refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again.
@@ -132,7 +133,7 @@ class NestedModel(saving.Saved):
         for scale in self.SCALES_PER_ARM if compares else (self._scale,):
             prior = np.concatenate([unscaled[:_LANES], scale * unscaled[_LANES:]])
             self._begin(self._ends, prior)
-            self._evidence[-2] = more
+            self._named_evidence["more"] = more
             nested.learn_rows(*self._model, rows, models, rewards)
             if not compares:
                 break
@@ -142,7 +143,7 @@ class NestedModel(saving.Saved):
                 break
             least, best = cost, (self._prior, self._factors, self._thetas, self._evidence)
             self._scale = scale
-        self._evidence[-3] = 0.0  # these errors were counted when the rewards came
+        self._named_evidence["loss"] = 0.0  # these errors were counted when the rewards came
 
     def _cost(self, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> float:
         """-2 ln(marginal likelihood) of the likeliest prefix beyond the constant, the noise integrated out.
@@ -206,7 +207,7 @@ class NestedModel(saving.Saved):
 
     def _total_loss(self) -> float:
         # Errors made before it was known where rewards lie are alike for all memories, and as large as the rewards.
-        return self._loss + (float(self._evidence[-3]) * self._unit**2 if self._knows_range else 0.0)
+        return self._loss + (float(self._named_evidence["loss"]) * self._unit**2 if self._knows_range else 0.0)
 
     def take_loss(self) -> float:
         """The squared errors of its predictions since this was last asked.
@@ -214,7 +215,8 @@ class NestedModel(saving.Saved):
         >>> NestedModel(dim=1, n_arms=2, memory=64).take_loss()
         0.0
         """
-        loss, self._loss, self._evidence[-3] = self._total_loss(), 0.0, 0.0
+        loss, self._loss = self._total_loss(), 0.0
+        self._named_evidence["loss"] = 0.0
         return loss
 
     def until_refit(self) -> int:
@@ -298,7 +300,7 @@ class NestedModel(saving.Saved):
         >>> NestedModel(dim=1, n_arms=2, memory=64).shares
         {'constant': 0.0}
         """
-        counts = self._charge()
+        counts = self._named_evidence["charge"]
         return {name: float(n / max(1.0, counts.sum())) for name, n in zip(self._names(), counts)}
 
     @property
@@ -308,7 +310,7 @@ class NestedModel(saving.Saved):
         >>> NestedModel(dim=1, n_arms=2, memory=64).since_refit
         0
         """
-        return int(self._charge().sum())
+        return int(self._named_evidence["charge"].sum())
 
     @property
     def noise(self) -> float:
@@ -360,9 +362,21 @@ class NestedModel(saving.Saved):
         names = ["constant", "linear", "additive"][: len(self._ends) - (self._fourier is not None)]
         return [*names, "smooth"] if self._fourier is not None else names
 
-    def _charge(self) -> Floats:
-        B = len(self._ends)
-        return self._evidence[3 + 2 * B : 3 + 3 * B]
+    @property
+    def _named_evidence(self) -> Any:
+        """The numbers of ``_evidence`` by name; what is written here is written there."""
+        return self._evidence.view(_evidence_type(len(self._ends)))[0]
+
+
+@functools.cache
+def _evidence_type(n_prefixes: int) -> np.dtype[Any]:
+    """``Evidence`` of nested.hpp as a record: sums over rewards, then of each prefix, then of all."""
+    each = ("gaps", "squares", "charge", "sums", "logs")
+    return np.dtype(
+        [("learnt", "f8"), ("faded_error", "f8"), ("faded_count", "f8")]
+        + [(name, "f8", (n_prefixes,)) for name in each]
+        + [("loss", "f8"), ("more", "f8"), ("apart", "f8")]
+    )
 
 
 def chosen(block: Floats, arms: NDArray[np.int64], n_arms: int | None) -> tuple[Floats, NDArray[np.int64]]:

@@ -8,7 +8,7 @@
 namespace armwise {
 
 namespace {
-constexpr double NOTHING = 1e-30;  // the matrix is of size 1
+constexpr double NEGLIGIBLE = 1e-30;  // the matrix is of size 1
 }
 
 void SymmetricEigen::decompose(const double* matrix) {
@@ -31,7 +31,7 @@ void SymmetricEigen::tridiagonalise() {
         double* v = A + k * n_;
         const Index from = k + 1;
         const double rest = lane_dot(v + from + 1, v + from + 1, n_ - from - 1);
-        if (rest <= NOTHING * NOTHING) {  // 2 / rest would overflow
+        if (rest <= NEGLIGIBLE * NEGLIGIBLE) {  // 2 / rest would overflow
             off_[k] = v[from], beta_[k] = 0.0;
             continue;
         }

@@ -101,8 +101,8 @@ void bind_nested(nb::module_& m) {
         for (Index a = 0; a < K; ++a) {
             const double* x = X.data + (shared ? 0 : a * model.D);
             const Index arm = shared ? a : 0, end = model.ends[level];
-            means[a] = prefix_dot(model.theta(arm, level), x, end);
-            widths[a] = std::sqrt(project_prefix(model.factor(arm), model.D, end, x, scratch.data()));
+            means[a] = padded_dot(model.theta(arm, level), x, end);
+            widths[a] = std::sqrt(project(model.factor(arm), model.D, x, scratch.data(), end));
         }
         return std::make_tuple(means, widths);
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "X"_a, "level"_a,

@@ -11,6 +11,7 @@
 #include "choice.hpp"
 #include "scratch.hpp"
 #include "simd.hpp"
+#include "triangular.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,32 +30,9 @@ struct Nested {
     Index stride() const { return D * D + B * D; }
 };
 
-// p = W x over the first `end` rows; returns ||p||^2.
-inline double project_prefix(const double* W, Index D, Index end, const double* x, double* p) {
-    Lanes square = zero();
-    for (Index i = 0; i < end; i += LANES) {
-        const double* row = W + i * D;
-        Lanes s[8] = {zero(), zero(), zero(), zero(), zero(), zero(), zero(), zero()};
-        for (Index j = 0; j < i + LANES; j += LANES) {
-            const Lanes v = load(x + j);
-            for (int k = 0; k < 8; ++k) s[k] += load(row + k * D + j) * v;
-        }
-        const Lanes sums = totals(s);
-        store(p + i, sums);
-        square += sums * sums;
-    }
-    return total(square);
-}
-
-inline double prefix_dot(const double* a, const double* b, Index end) {
-    Lanes s = zero();
-    for (Index j = 0; j < end; j += LANES) s += load(a + j) * load(b + j);
-    return total(s);
-}
-
 // What each prefix predicts for x under model m.
 inline void predict(const Nested& model, Index m, const double* x, double* means) {
-    for (Index b = 0; b < model.B; ++b) means[b] = prefix_dot(model.theta(m, b), x, model.ends[b]);
+    for (Index b = 0; b < model.B; ++b) means[b] = padded_dot(model.theta(m, b), x, model.ends[b]);
 }
 
 constexpr Index TURNED = 4;  // rows of W that learn at once: their coefficients fit into the registers
@@ -80,7 +58,7 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     const Index D = model.D;
     Scratch scratch(2 * D, 2 * D);
     double *p = scratch.data(), *k = p + D, *W = model.factor(m);
-    require(is_finite(project_prefix(W, D, D, x, p)), "context must be finite (and its square must not overflow)");
+    require(is_finite(project(W, D, x, p)), "context must be finite (and its square must not overflow)");
     double before = 1.0;
     Index b = 0;
     for (Index i = 0; i < D; i += TURNED) {
@@ -129,6 +107,9 @@ struct Evidence {
     static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
     static constexpr double LIKELIER = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
 
+    double& learnt() const { return state[0]; }
+    double& faded_error() const { return state[1]; }
+    double& faded_count() const { return state[2]; }
     double* gaps() const { return state + 3; }
     double* squares() const { return state + 3 + B; }
     double* charge() const { return state + 3 + 2 * B; }
@@ -141,14 +122,14 @@ struct Evidence {
     bool per_arm() const { return M > 1; }
 
     // -2 ln(marginal likelihood), the noise integrated out: .22 of the rewards' range, as if two rewards had shown it.
-    double cost(Index b) const { return logs()[b] + (FIRST + state[2]) * std::log(variance(b)); }
-    double variance(Index b) const { return (SQUARES + sums()[b]) / (FIRST + state[2]); }
+    double cost(Index b) const { return logs()[b] + (FIRST + faded_count()) * std::log(variance(b)); }
+    double variance(Index b) const { return (SQUARES + sums()[b]) / (FIRST + faded_count()); }
 
     Index level() const { return per_arm() ? level_per_arm() : likeliest(); }
 
     Index likeliest() const {
         Index chosen = B - 1;
-        const double extra = LIKELIER * state[0] / (ENOUGH + state[0]);
+        const double extra = LIKELIER * learnt() / (ENOUGH + learnt());
         for (Index b = B - 2; b >= 1; --b)
             if (cost(b) < cost(chosen) + extra) chosen = b;
         return chosen;
@@ -164,13 +145,13 @@ struct Evidence {
             const double value = gaps()[b] - SHORTER * std::sqrt(squares()[b] + 0.25);
             if (value >= best) best = value, chosen = b;
         }
-        if (B > 1 && state[0] > PATIENCE * double(M) && apart() > APART && gaps()[0] > gaps()[chosen] &&
+        if (B > 1 && learnt() > PATIENCE * double(M) && apart() > APART && gaps()[0] > gaps()[chosen] &&
             gaps()[0] > CONSTANT * std::sqrt(squares()[0] + 0.25))
             return 0;
         return chosen;
     }
     // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
-    double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + state[1]) / (4.0 + state[2]) : variance(b)); }
+    double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + faded_error()) / (4.0 + faded_count()) : variance(b)); }
     double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW + more()) : ROWS) * noise(b); }
     // What is added to the mean of an arm of squared width `square` by prefix b, where the leading arm's is `leader`: the
     // radius times the width, and more for an arm that is known less than that one. A constant per arm is all that is
@@ -190,7 +171,7 @@ struct Evidence {
     }
 
     void learn(const double* errors, const double* growth, Index in_charge) {
-        const double fade = 1.0 - 1.0 / (MEMORY * state[0] + START);
+        const double fade = 1.0 - 1.0 / (MEMORY * learnt() + START);
         const double longest = errors[B - 1] * errors[B - 1];
         for (Index b = 0; b < B; ++b) {
             const double gain = longest - errors[b] * errors[b];
@@ -199,10 +180,10 @@ struct Evidence {
             sums()[b] = fade * sums()[b] + errors[b] * errors[b] / growth[b];
             logs()[b] = fade * logs()[b] + std::log(growth[b]);
         }
-        state[1] = fade * state[1] + errors[in_charge] * errors[in_charge];
+        faded_error() = fade * faded_error() + errors[in_charge] * errors[in_charge];
         loss() += errors[in_charge] * errors[in_charge];
-        state[2] = fade * state[2] + 1.0;
-        state[0] += 1.0;
+        faded_count() = fade * faded_count() + 1.0;
+        learnt() += 1.0;
         charge()[in_charge] += 1.0;
     }
 };
@@ -239,7 +220,7 @@ inline void nested_scores(const Nested& model, const double* X, Index K, const E
     std::vector<std::pair<double, Index>> order(static_cast<std::size_t>(K));
     bool all = true;
     for (Index a = 0; a < K; ++a) {
-        const double mean = prefix_dot(model.theta(shared ? a : 0, level), shared ? X : X + a * D, end);
+        const double mean = padded_dot(model.theta(shared ? a : 0, level), shared ? X : X + a * D, end);
         all &= is_finite(mean);
         order[static_cast<std::size_t>(a)] = {-mean, a};
     }
@@ -261,9 +242,9 @@ inline void nested_scores(const Nested& model, const double* X, Index K, const E
             scores[a] = bound;
             if (bound < best - 1e-6 * std::fabs(best)) continue;
         }
-        const double whole = project_prefix(model.factor(shared ? a : 0), D, last, x, p);
+        const double whole = project(model.factor(shared ? a : 0), D, x, p, last);
         if (share > 0.0) {
-            const double own = radius * radius * prefix_dot(p, p, end);
+            const double own = radius * radius * padded_dot(p, p, end);
             scores[a] = std::sqrt(own + share * std::max(0.0, longest * longest * whole - own)) - minus;
         } else {
             if (leads) leader = whole;

@@ -20,6 +20,7 @@
 #include "choice.hpp"
 #include "scratch.hpp"
 #include "simd.hpp"
+#include "triangular.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -30,37 +31,13 @@ namespace armwise {
 constexpr const char* TOO_LARGE = "context must be finite, with numbers of at most 1e150 in size";
 constexpr const char* OVERFLOWN = "context must be finite (and its square must not overflow)";
 
-// p = W x for x and p padded to D; returns ||W x||^2 = x' A^-1 x.
-inline double project(const double* model, Index D, const double* x, double* p) {
-    Lanes square = zero();
-    for (Index i = 0; i < D; i += LANES) {
-        const double* row = model + i * D;
-        Lanes s[8] = {zero(), zero(), zero(), zero(), zero(), zero(), zero(), zero()};
-        for (Index j = 0; j < i + LANES; j += LANES) {  // W is zero beyond
-            const Lanes v = load(x + j);
-            for (int k = 0; k < 8; ++k) s[k] += load(row + k * D + j) * v;
-        }
-        const Lanes sums = totals(s);
-        store(p + i, sums);
-        square += sums * sums;
-    }
-    return total(square);
-}
-
-// a . b for both padded to D.
-inline double padded_dot(const double* a, const double* b, Index D) {
-    Lanes s = zero();
-    for (Index j = 0; j < D; j += LANES) s += load(a + j) * load(b + j);
-    return total(s);
-}
-
-constexpr double NOTHING = 1e-290;  // a squared length that says no more of the rows' size than 0 does
+constexpr double MIN_SQUARE = 1e-290;  // a squared length that says no more of the rows' size than 0 does
 
 // One row more in row D + 2 of a model.
 inline void count_row(double* counts, const double* x, Index d) {
     const double square = lane_dot(x, x, d);
     counts[0] += 1.0;
-    if (square > NOTHING) counts[1] += std::log(square), counts[2] += 1.0;
+    if (square > MIN_SQUARE) counts[1] += std::log(square), counts[2] += 1.0;
 }
 
 // A += x x', b += r x, s += x: Carlson's step on W, and theta and h to match; `counted` says that the model has a row h.
