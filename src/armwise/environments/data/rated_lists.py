@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from armwise.core.agent import count
 from armwise.core.tools.extras import needs
-from armwise.environments.data.ratings import read_ratings
+from armwise.environments.data.ratings import OfRatings, leading, numbered, three_columns
 from armwise.environments.environment import Blocks, block_sizes
 from armwise.environments.lists import ListWorld, Users
 
 
-class RatedLists(ListWorld):
+class RatedLists(ListWorld, OfRatings):
     """The arms are the ``n_arms`` items rated most often; a user is attracted by those rated ``liked`` or more.
 
     Every other user's ratings make the features and are never asked: an item's are its loadings in a truncated SVD of
@@ -44,19 +43,15 @@ class RatedLists(ListWorld):
         rank: int = 8,
     ) -> None:
         self._read_users(n_arms, n_slots, users, weights)
-        self.users_of, self.items = np.asarray(users_of), np.asarray(items)
-        self.ratings, self.liked, self.rank = np.asarray(ratings, np.float64), float(liked), count("rank", rank)
-        if not self.users_of.shape == self.items.shape == self.ratings.shape or self.users_of.ndim != 1:
-            raise ValueError("users_of, items and ratings must be three columns of one length")
+        self.users_of, self.items, self.ratings = three_columns("users_of", users_of, items, ratings)
+        self.liked, self.rank = float(liked), count("rank", rank)
         self._prepare()
 
     def _prepare(self) -> None:
         with needs():
             from scipy.sparse import csr_array
-            from scipy.sparse.linalg import svds
 
-        _, user = np.unique(self.users_of, return_inverse=True)
-        _, item = np.unique(self.items, return_inverse=True)
+        user, item = numbered(self.users_of), numbered(self.items)
         often = np.argsort(-np.bincount(item), kind="stable")
         if len(often) <= self.n_arms:
             raise ValueError(f"n_arms must be below the number of items, {len(often)}, got {self.n_arms}")
@@ -75,7 +70,7 @@ class RatedLists(ListWorld):
             raise ValueError(f"liked must be a rating that users of both halves gave, got {self.liked:g}")
         if self.rank >= min(taught.shape):
             raise ValueError(f"rank must be below {min(taught.shape)}, got {self.rank}")
-        _, strength, right = svds(taught, k=self.rank, v0=np.ones(min(taught.shape)))
+        _, strength, right = leading(taught, self.rank)
         loadings = right.T * np.sqrt(strength)
         placed = np.asarray(rest[arrive] @ loadings[others])
         scale = np.linalg.norm(placed, axis=1, keepdims=True)
@@ -85,19 +80,6 @@ class RatedLists(ListWorld):
         self._popular = shown[teach].mean(axis=0)
         some = shown[arrive].any(axis=1)
         self._attracted, self._places = shown[arrive][some], self._places[some]
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        user: str = "userId",
-        item: str = "movieId",
-        rating: str = "rating",
-        **options: Any,
-    ) -> Self:
-        """A Parquet or CSV file with one rating per row (the columns are named as MovieLens names them)."""
-        return cls(*read_ratings(path, user, item, rating), **options)
 
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         L, d = self.n_arms, 2 * self.rank + 2

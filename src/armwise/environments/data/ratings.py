@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from armwise.core.agent import count
+from armwise.core.agent import Floats, count
 from armwise.core.tools.extras import needs
 from armwise.environments.environment import Block, Blocks, Environment, block_sizes
 
 
-class Ratings(Environment):
+class OfRatings(Environment):
+    """A world made of three columns: users, items and ratings."""
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        user: str = "userId",
+        item: str = "movieId",
+        rating: str = "rating",
+        **options: Any,
+    ) -> Self:
+        """A Parquet or CSV file with one rating per row (the columns are named as MovieLens names them).
+
+        ``options`` are the keywords of the constructor.
+        """
+        make: Any = cls  # whose constructor takes the columns
+        return cast("Self", make(*read_ratings(path, user, item, rating), **options))
+
+
+class Ratings(OfRatings):
     """A round draws a user and ``n_arms`` items that the user has rated; an item pays its rating, scaled to [0, 1].
 
     Users and items get ``rank`` features each by a truncated SVD of the (centred) rating matrix; an arm's row is the
@@ -26,11 +48,8 @@ class Ratings(Environment):
     """
 
     def __init__(self, users: Any, items: Any, ratings: Any, *, n_arms: int = 10, rank: int = 8) -> None:
-        self.users, self.items = np.asarray(users), np.asarray(items)
-        self.ratings = np.asarray(ratings, dtype=np.float64)
+        self.users, self.items, self.ratings = three_columns("users", users, items, ratings)
         self.n_arms, self.rank = count("n_arms", n_arms, least=2), count("rank", rank)
-        if not self.users.shape == self.items.shape == self.ratings.shape or self.users.ndim != 1:
-            raise ValueError("users, items and ratings must be three columns of one length")
         if not np.isfinite(self.ratings).all() or len(self.ratings) == 0 or np.ptp(self.ratings) == 0:
             raise ValueError("ratings must be finite numbers, at least two of them different")
         self._prepare()
@@ -38,10 +57,8 @@ class Ratings(Environment):
     def _prepare(self) -> None:
         with needs():
             from scipy.sparse import csr_array
-            from scipy.sparse.linalg import svds
 
-        _, user = np.unique(self.users, return_inverse=True)
-        _, item = np.unique(self.items, return_inverse=True)
+        user, item = numbered(self.users), numbered(self.items)
         matrix_shape = (user.max() + 1, item.max() + 1)
         if self.rank >= min(matrix_shape):
             raise ValueError(f"rank must be below the numbers of users and items {matrix_shape}, got {self.rank}")
@@ -52,7 +69,7 @@ class Ratings(Environment):
         low, high = self.ratings.min(), self.ratings.max()
         worth = (self.ratings[rows] - low) / (high - low)
         centred = csr_array((worth - worth.mean(), (user, item)), shape=matrix_shape)
-        left, strength, right = svds(centred, k=self.rank, v0=np.ones(min(matrix_shape)))
+        left, strength, right = leading(centred, self.rank)
         signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(self.rank)])  # an SVD is unique up to signs
         self._user_features = left * signs * np.sqrt(strength)
         self._item_features = right.T * signs * np.sqrt(strength)
@@ -64,20 +81,6 @@ class Ratings(Environment):
         if not len(self._eligible):
             raise ValueError(f"no user has rated {self.n_arms} items: choose a smaller n_arms")
 
-    @classmethod
-    def from_file(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        user: str = "userId",
-        item: str = "movieId",
-        rating: str = "rating",
-        n_arms: int = 10,
-        rank: int = 8,
-    ) -> Self:
-        """A Parquet or CSV file with one rating per row (the columns are named as MovieLens names them)."""
-        return cls(*read_ratings(path, user, item, rating), n_arms=n_arms, rank=rank)
-
     def _blocks(self, horizon: int, rng: np.random.Generator) -> Blocks:
         for T in block_sizes(horizon, self.n_arms * (2 * self.rank + 1)):
             user = rng.choice(self._eligible, size=T)
@@ -88,6 +91,28 @@ class Ratings(Environment):
             product = items * self._user_features[user][:, None]
             features = np.concatenate([product, items, np.ones((T, self.n_arms, 1))], axis=2)
             yield Block({"features": features, "key": user.tolist()}, self._worth[rows])
+
+
+def three_columns(name: str, users: Any, items: Any, ratings: Any) -> tuple[Any, Any, Floats]:
+    """The columns as arrays; ``name`` is what the caller's users are called."""
+    columns = np.asarray(users), np.asarray(items), np.asarray(ratings, np.float64)
+    if not columns[0].shape == columns[1].shape == columns[2].shape or columns[0].ndim != 1:
+        raise ValueError(f"{name}, items and ratings must be three columns of one length")
+    return columns
+
+
+def numbered(ids: Any) -> NDArray[np.int64]:
+    """The rank of each id among the different ones, from 0."""
+    return np.unique(ids, return_inverse=True)[1]
+
+
+def leading(matrix: Any, rank: int) -> tuple[Any, Any, Any]:
+    """The ``rank`` largest singular values of a sparse matrix between their vectors; the same whenever it is asked."""
+    with needs():
+        from scipy.sparse.linalg import svds
+
+    found: tuple[Any, Any, Any] = svds(matrix, k=rank, v0=np.ones(min(matrix.shape)))
+    return found
 
 
 def read_ratings(path: str | os.PathLike[str], user: str, item: str, rating: str) -> tuple[Any, Any, Any]:
