@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 
@@ -35,6 +35,18 @@ def command_parser(commands: Any, name: str, summary: str, example: str) -> Pars
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
     return parser
+
+
+def add_numbers(parser: Parser, numbers: Mapping[str, str], kind: type[int] | type[float] = float) -> None:
+    """Add an option for each number, by name, with its meaning."""
+    for name, meaning in numbers.items():
+        parser.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=meaning)
+
+
+def given(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
+    """The options that were given, by the names that Python's functions have for them."""
+    found = {name: getattr(args, name) for name in (option.replace("-", "_") for option in options)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def match(kind: str, name: str, known: Iterable[str]) -> str:

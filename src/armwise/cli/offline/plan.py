@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from armwise.cli.shared import command_parser, show
+from armwise.cli.shared import add_numbers, command_parser, given, show
 
 _NUMBERS = {
     "rate": "control's rate, such as 0.05",
@@ -29,8 +29,7 @@ def add_parser(commands: Any) -> None:
         "how many units and days an A/B test needs, with one look and with as many as you like",
         "armwise plan --rate 0.05 --lift 0.1 --daily 3000 --window 1",
     )
-    for name, meaning in _NUMBERS.items():
-        parser.add_argument(f"--{name}", type=float, metavar="X", help=meaning)
+    add_numbers(parser, _NUMBERS)
     parser.add_argument("--arms", type=int, metavar="K", help="arms, with control (2)")
     parser.add_argument("--metrics", type=int, metavar="M", help="goals that are measured (1)")
     parser.add_argument("--split", type=float, nargs="+", metavar="P", help="the arms' shares, control first (equal)")
@@ -41,8 +40,7 @@ def run(args: argparse.Namespace) -> None:
     """Print the table, and draw the picture."""
     from armwise.offline.experiments.traffic import traffic
 
-    names = [*_NUMBERS, "arms", "metrics", "split"]
-    needed = traffic(**{name: getattr(args, name) for name in names if getattr(args, name) is not None})
+    needed = traffic(**given(args, [*_NUMBERS, "arms", "metrics", "split"]))
     if args.plot:
         needed.plot(args.plot)
     show(args, str(needed), needed.to_dict())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from armwise.cli.shared import command_parser, show
+from armwise.cli.shared import add_numbers, command_parser, given, show
 
 _YES = {
     "arms-change": "other arms are on offer from round to round",
@@ -44,10 +44,8 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--feedback", choices=("clicks", "amounts"), help="what a reward is (clicks)")
     parser.add_argument("--features", choices=("arms", "visitor", "none"), help="whose features are known (none)")
-    for name, meaning in _SIZES.items():
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
-    for name, meaning in _NUMBERS.items():
-        parser.add_argument(f"--{name}", type=float, metavar="X", help=meaning)
+    add_numbers(parser, _SIZES, int)
+    add_numbers(parser, _NUMBERS)
     for name, meaning in _YES.items():
         parser.add_argument(f"--{name}", action="store_true", default=None, help=meaning)
 
@@ -56,7 +54,5 @@ def run(args: argparse.Namespace) -> None:
     """Print the advice."""
     from armwise.theory.advice import advise
 
-    names = [name.replace("-", "_") for name in ("feedback", "features", *_SIZES, *_NUMBERS, *_YES)]
-    answers = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    advice = advise(**answers)
+    advice = advise(**given(args, ["feedback", "features", *_SIZES, *_NUMBERS, *_YES]))
     show(args, str(advice), advice.data())
