@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -29,56 +29,35 @@ from armwise.offline.results.evaluations import Evaluations
 Names = str | Estimator | Iterable[str | Estimator]
 
 
+class Options(TypedDict, total=False):
+    """The keywords of ``evaluate``, for its two overloads."""
+
+    by: Any
+    baseline: str | None
+    cluster: Any
+    cap: float | None
+    folds: int
+    reward_range: tuple[float, float] | None
+    max_weight: float | None
+    resamples: int
+    seed: int
+    progress: bool
+    engine: Any
+    simultaneous: bool
+    one_sided: OneSided | None
+    warn: bool
+
+
 @overload
 def evaluate(
-    log: Log,
-    policy: Mapping[str, Any],
-    estimators: Names = ...,
-    reward_model: Any = ...,
-    clip: float | None = ...,
-    interval: IntervalKind = ...,
-    level: float = ...,
-    *,
-    by: Any = ...,
-    baseline: str | None = ...,
-    cluster: Any = ...,
-    cap: float | None = ...,
-    folds: int = ...,
-    reward_range: tuple[float, float] | None = ...,
-    max_weight: float | None = ...,
-    resamples: int = ...,
-    seed: int = ...,
-    progress: bool = ...,
-    engine: Any = ...,
-    simultaneous: bool = ...,
-    one_sided: OneSided | None = ...,
-    warn: bool = ...,
-) -> Evaluations: ...
+    log: Log, policy: Mapping[str, Any], estimators: Names = ..., reward_model: Any = ..., clip: float | None = ...,
+    interval: IntervalKind = ..., level: float = ..., **options: Unpack[Options],
+) -> Evaluations: ...  # fmt: skip
 @overload
 def evaluate(
-    log: Log,
-    policy: Any,
-    estimators: Names = ...,
-    reward_model: Any = ...,
-    clip: float | None = ...,
-    interval: IntervalKind = ...,
-    level: float = ...,
-    *,
-    by: Any = ...,
-    baseline: str | None = ...,
-    cluster: Any = ...,
-    cap: float | None = ...,
-    folds: int = ...,
-    reward_range: tuple[float, float] | None = ...,
-    max_weight: float | None = ...,
-    resamples: int = ...,
-    seed: int = ...,
-    progress: bool = ...,
-    engine: Any = ...,
-    simultaneous: bool = ...,
-    one_sided: OneSided | None = ...,
-    warn: bool = ...,
-) -> Evaluation: ...
+    log: Log, policy: Any, estimators: Names = ..., reward_model: Any = ..., clip: float | None = ...,
+    interval: IntervalKind = ..., level: float = ..., **options: Unpack[Options],
+) -> Evaluation: ...  # fmt: skip
 def evaluate(
     log: Log,
     policy: Any,
