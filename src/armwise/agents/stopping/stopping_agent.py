@@ -49,6 +49,10 @@ class StoppingAgent(Stopping):
         self._totals, self._counts = np.zeros(self.n_arms), np.zeros(self.n_arms)
         self._answer: int | None = None
         self._stopped_at: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set up what the agent keeps beside totals and counts."""
 
     @property
     def answer(self) -> int | None:

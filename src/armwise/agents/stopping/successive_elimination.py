@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.agents.stopping.stopping_agent import Kind, StoppingAgent
-from armwise.core.agent import Floats, Seed, Theory
+from armwise.agents.stopping.stopping_agent import StoppingAgent
+from armwise.core.agent import Floats, Theory
 from armwise.native.choice import tied_probabilities
 
 
@@ -35,16 +35,7 @@ class SuccessiveElimination(StoppingAgent):
     )
     _learnt = (*StoppingAgent._learnt, "_left")
 
-    def __init__(
-        self,
-        n_arms: int,
-        delta: float = 0.05,
-        *,
-        noise: float | None = None,
-        threshold: Kind = "proved",
-        seed: Seed = None,
-    ) -> None:
-        super().__init__(n_arms, delta, noise=noise, threshold=threshold, seed=seed)
+    def _begin(self) -> None:
         self._left = np.ones(self.n_arms, bool)
 
     @property
