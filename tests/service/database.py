@@ -139,3 +139,12 @@ class Server:
         if self._room:
             subprocess.run(["umount", self._data], check=True)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def lose(url: str, lost: bool = True) -> None:
+    """Let nobody connect to a database any more, and end the sessions that there are; or let them again."""
+    base, _, name = url.rpartition("/")
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {not lost}")
+        if lost:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))

@@ -1,7 +1,6 @@
 """Memory, a folder and HTTP: the same verbs, the same answers."""
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,6 @@ ROWS = [
     {"context": {"d": d}, "arms": ["a", "b"], "arm": arm, "probability": 0.5, "reward": float((d, arm) == ("x", "a"))}
     for d in ("x", "y") for arm in ("a", "b")
 ] * 20  # fmt: skip
-
-
-@pytest.fixture(params=["memory", "folder", "http"])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[aw.Decider | aw.Client]:
-    if request.param == "http":
-        running = Running(Service(Config(storage=str(tmp_path / "d"))))
-        with aw.Client(running.url) as client:
-            yield client
-        running.stop()
-    else:
-        with aw.Decider(tmp_path / "d", seed=1) if request.param == "folder" else aw.Decider(seed=1) as decider:
-            yield decider
 
 
 def test_a_batch_is_decided_and_rewarded(shop: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +30,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture(params=["memory", "folder", "http"])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[aw.Decider | aw.Client]:
-    if request.param == "http":
-        running = Running(Service(Config(storage=str(tmp_path / "d"))))
-        with aw.Client(running.url) as client:
-            yield client
-        running.stop()
-    else:
-        with aw.Decider(tmp_path / "d", seed=1) if request.param == "folder" else aw.Decider(seed=1) as decider:
-            yield decider
 
 
 def test_a_list_is_ranked_and_rewarded(shop: Any) -> None:

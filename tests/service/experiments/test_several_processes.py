@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 
 import armwise as aw
@@ -21,7 +20,7 @@ from armwise.service.experiments.outcome_reader import SETTLING
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
 from armwise.service.sharding.sharded_engine import ShardedEngine
-from tests.service.database import Server
+from tests.service.database import Server, lose
 from tests.service.serving import Running
 
 ARMS = ["control", "green", "blue"]
@@ -88,14 +87,6 @@ def test_two_processes_assign_every_unit_once_and_count_every_outcome_once(serve
 @pytest.fixture
 def sharded(urls: list[str], spread: Callable[..., ShardedEngine]) -> tuple[ShardedEngine, list[str]]:
     return spread(urls[:2]), urls[:2]
-
-
-def lose(url: str, lost: bool = True) -> None:
-    base, _, name = url.rpartition("/")
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {not lost}")
-        if lost:
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
 def test_an_experiment_over_two_databases_is_one_experiment(sharded: tuple[ShardedEngine, list[str]]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import psycopg
 import pytest
 
 from armwise.core import saving
@@ -28,20 +27,12 @@ from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import merge
 from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
 from armwise.service.sharding.sharded_engine import ShardedEngine
+from tests.service.database import lose
 
 ARMS = [b'"a"', b'{"id": "b", "features": {"x": 2}}', b'"c"']
 SHOP = Creation(features={"dim": 16})
 
 Spread = Callable[..., ShardedEngine]
-
-
-def lose(url: str, lost: bool = True) -> None:
-    """Let nobody connect to a database any more, and end the sessions that there are; or let them again."""
-    base, _, name = url.rpartition("/")
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {not lost}")
-        if lost:
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
