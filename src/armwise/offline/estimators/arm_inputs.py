@@ -13,7 +13,7 @@ from armwise.core.seeds import row_hashes
 from armwise.offline.logs.rows import LogBlock, ndim
 
 _DENSE = 64  # arms up to which an indicator is a plain array
-_PRIOR = 10.0  # rows of the overall mean that shrink the mean of an arm
+_SHRINK = 10.0  # rows of the overall mean that shrink the mean of an arm
 
 
 def per_arm(rows: LogBlock) -> bool:
@@ -163,7 +163,7 @@ def _means(rows: LogBlock, used: Any) -> Floats:
     """The mean reward of each arm in these rows, shrunk towards that of all."""
     arms, rewards, K = rows.arms[used], rows.rewards[used], rows.n_arms
     overall = float(rewards.mean()) if rewards.size else 0.0
-    return np.asarray((np.bincount(arms, rewards, K) + _PRIOR * overall) / (np.bincount(arms, minlength=K) + _PRIOR))
+    return np.asarray((np.bincount(arms, rewards, K) + _SHRINK * overall) / (np.bincount(arms, minlength=K) + _SHRINK))
 
 
 def _shared(rows: LogBlock) -> Floats:

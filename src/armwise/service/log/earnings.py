@@ -23,7 +23,7 @@ from armwise.service.model.uplift import Weights, running_means, uplift_interval
 MAX_DECISIONS = 50_000  # that are remembered, the newest; at times twice as many
 MAX_ARMS = 50  # with a row of their own, those that were shown most
 MAX_POINTS = 120  # of a curve
-TOGETHER = 100  # decisions at least that a rate at the time is the mean of
+MIN_DECISIONS = 100  # decisions at least that a rate at the time is the mean of
 LATELY = 2_000  # decisions of which an arm's share is told
 OTHER = "other"  # the arms beyond
 Z = 1.96
@@ -275,7 +275,7 @@ def _rates(sums: Floats, counts: np.ndarray) -> list[float]:
     total = n = together = 0.0
     for k, (earned, count) in enumerate(zip(sums.tolist(), counts.tolist())):
         total, n, together = total + earned, n + count, together + 1
-        if n >= TOGETHER or k == len(sums) - 1:
+        if n >= MIN_DECISIONS or k == len(sums) - 1:
             rates += [total / n] * int(together)
             total = n = together = 0.0
     return rates
