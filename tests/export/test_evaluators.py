@@ -149,6 +149,36 @@ def test_databases_have_the_probabilities_of_the_decider(which: str, postgres: s
     agree(in_postgres(postgres, policy, asked), ours)
 
 
+def test_a_new_arm_beside_known_ones_has_the_share_of_the_decider(postgres: str, tmp_path: Path) -> None:
+    """Red is known, green tried, the others are new; where no known arm is on offer nothing is held back."""
+    shop, chance = aw.Decider(dim=16, seed=1), random.Random(3)
+    for i in range(80):
+        arms = ["red", "green"] if i < 8 else ["red"]
+        made = shop.decide_many([{"context": {"hour": j % 3}, "arms": arms} for j in range(15)])
+        shop.reward_many([(each, float(chance.random() < 0.1)) for each in made], final=True)
+    for _ in range(10):
+        made = shop.decide_many([{"context": {}, "arms": ["green"]} for _ in range(15)])
+        shop.reward_many([(each, 0.0) for each in made], final=True)
+    policy = shop.export(tmp_path / "policy.json")
+    ramp = policy.document["ramp"]
+    assert (ramp["share"], len(ramp["tried"]), len(ramp["known"])) == (0.1, 1, 1)
+    offers = [["red", "new"], ["red", "green", "new", "日本"], ["green", "new"], ["new", "other"], ["red", "green"],
+              ["red", *(f"n{i}" for i in range(7))]]  # fmt: skip
+    asked = [{"context": {"hour": i % 3}, "arms": arms} for i, arms in enumerate(offers * 3)]
+    ours = asked_at_home(shop, asked)
+    free = aw.export.Policy({**policy.document, "ramp": {**ramp, "share": 1.0}})
+    for one, changes in ((policy, False), (free, True)):
+        export.write(one, tmp_path / "policy.mjs")
+        export.write(one, tmp_path / "policy.py")
+        answers = through_node(tmp_path, "policy.mjs", asked)
+        assert any(abs(a - b) > 0.1 for p, q in zip(answers, ours) for a, b in zip(p, q)) == changes
+        agree(through_python(tmp_path, "policy", asked), answers)
+        agree(in_sqlite(one, asked), answers)
+        agree(in_postgres(postgres, one, asked), answers)
+        if not changes:
+            agree(answers, ours)
+
+
 @pytest.mark.parametrize("agent", [None, {"class": "LinUCB", "n_arms": 3}, {"class": "UCB1", "n_arms": 3}])
 def test_fixed_arms_are_offered_in_any_order_and_number(agent: Any, postgres: str, tmp_path: Path) -> None:
     engine_made = Creation(agent=agent or SQUARECB, features={"dim": 16}, arms=FIXED if agent else [])

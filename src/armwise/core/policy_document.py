@@ -116,6 +116,7 @@ class Policy:
 
 _MEMBERS = {"format", "made_by", "agent", "application", "version", "position", "lessons", "sees", "arms", "encoder",
             "models", "rule", "floors"}  # fmt: skip
+_OPTIONAL = {"checksum", "ramp"}
 
 
 def _mistake(document: Mapping[str, Any]) -> str:
@@ -123,7 +124,7 @@ def _mistake(document: Mapping[str, Any]) -> str:
         return f"that is no object but {type(document).__name__}"
     if document.get("format") != FORMAT:
         return f"with the format {document.get('format')!r:.60}"
-    missing, strange = _MEMBERS - set(document), set(document) - _MEMBERS - {"checksum"}
+    missing, strange = _MEMBERS - set(document), set(document) - _MEMBERS - _OPTIONAL
     return f"without {sorted(missing)}" if missing else f"with {sorted(strange)}" if strange else ""
 
 
@@ -156,6 +157,7 @@ def describe(
     version: str = "",
     position: int | None = None,
     lessons: int = 0,
+    ramp: Mapping[str, Any] | None = None,
 ) -> Policy:
     """The document of an agent that is frozen as it is now.
 
@@ -180,6 +182,7 @@ def describe(
             "arms": None if arms is None else list(arms), "encoder": encoder, "models": models, "rule": frozen.rule,
             "floors": list(frozen.floors),
         }
+        | ({} if ramp is None else {"ramp": ramp})
     )  # fmt: skip
 
 

@@ -59,6 +59,7 @@ def sql(policy: Policy, dialect: str) -> str:
             f"CREATE TABLE policy_scale (hash BIGINT PRIMARY KEY, mean {d.real}, deviation {d.real});",
             *_insert("policy_scale", scale),
             "CREATE TABLE policy_tokens (token TEXT PRIMARY KEY, hash BIGINT NOT NULL);",
+            *_drawn_before(made.get("ramp")),
             _view("policy_read_tokens", _tokens(d)),
             _view(
                 "policy_hashes",
@@ -101,6 +102,14 @@ def _literal(value: Any) -> str:
 def _fixed_arms(made: dict[str, Any]) -> list[tuple[Any, ...]]:
     names, p = made["arms"] or [], made["rule"].get("p")
     return [(k, name, None if p is None else p[k]) for k, name in enumerate(names)]
+
+
+def _drawn_before(ramp: dict[str, Any] | None) -> list[str]:
+    """The table of the arms that are not new, by the hash of their ids."""
+    if ramp is None:
+        return []
+    rows = [(signed(int(name, 16)), known) for known, kind in enumerate(("tried", "known")) for name in ramp[kind]]
+    return ["CREATE TABLE policy_drawn (hash BIGINT PRIMARY KEY, known INTEGER);", *_insert("policy_drawn", rows)]
 
 
 def _weights(made: dict[str, Any]) -> Iterable[tuple[Any, ...]]:
@@ -227,15 +236,21 @@ def _probabilities(d: Dialect, made: dict[str, Any]) -> str:
     if fixed:
         offered = f"""SELECT request, arm AS place, id, {_place("o")} AS arm FROM ({_offered_with_ids(d)}) o
   UNION ALL SELECT r.id, f.place, f.id, f.place FROM policy_requests r, policy_arms f WHERE r.arms IS NULL"""
-        arms = "SELECT r.id AS request, f.place AS arm FROM policy_requests r, policy_arms f"
+        arms = "SELECT r.id AS request, r.id AS base, f.place AS arm FROM policy_requests r, policy_arms f"
     else:
         offered = (
             f"SELECT request, arm AS place, COALESCE(id, CAST(arm AS TEXT)) AS id, arm FROM ({_offered_with_ids(d)}) o"
         )
-        arms = "SELECT request, arm FROM offered"
+        arms = "SELECT request, request AS base, arm FROM offered"
     shared, several = made["sees"] == "shared", len(made["models"]) > 1
     row, model = "-1" if shared else "a.arm", "a.arm" if several else "0"
-    ctes = [f"offered AS MATERIALIZED ({offered})", f"arms AS MATERIALIZED ({arms})"]
+    ramp = made.get("ramp")
+    ctes = [f"offered AS MATERIALIZED ({offered})"]
+    if ramp is not None:  # the arms that are not new are asked about once more, alone
+        ctes += _marks(d)
+        arms += f" UNION ALL SELECT {_alone('m.request', d)}, m.request, m.arm FROM marks m JOIN ramps r "
+        arms += "ON r.request = m.request WHERE m.is_new = 0"
+    ctes.append(f"arms AS MATERIALIZED ({arms})")
     if rule["kind"] == "fixed":
         ctes.append("drawn AS (SELECT a.request, a.arm, f.p FROM arms a JOIN policy_arms f ON f.place = a.arm)")
     else:
@@ -243,13 +258,13 @@ def _probabilities(d: Dialect, made: dict[str, Any]) -> str:
             "rows_of AS MATERIALIZED (SELECT request, arm, position, value FROM policy_rows)",
             f"sums AS MATERIALIZED (SELECT a.request, a.arm, SUM(w.weight * x.value) AS mean, SUM(x.value * "
             f"x.value) AS square "
-            f"FROM arms a JOIN rows_of x ON x.request = a.request AND x.arm = {row} "
+            f"FROM arms a JOIN rows_of x ON x.request = a.base AND x.arm = {row} "
             f"JOIN policy_weights w ON w.model = {model} AND w.position = x.position GROUP BY 1, 2)",
             f"means AS MATERIALIZED (SELECT a.request, a.arm, {model} AS model, COALESCE(s.mean, 0.0) AS mean, "
             "COALESCE(s.square, 0.0) AS square FROM arms a LEFT JOIN sums s ON s.request = a.request AND s.arm = "
             "a.arm)",
             f"turned AS MATERIALIZED (SELECT a.request, a.arm, f.width, f.place, SUM(f.weight * x.value) AS value "
-            f"FROM arms a JOIN rows_of x ON x.request = a.request AND x.arm = {row} "
+            f"FROM arms a JOIN rows_of x ON x.request = a.base AND x.arm = {row} "
             f"JOIN policy_factors f ON f.model = {model} AND f.position = x.position GROUP BY 1, 2, 3, 4)",
             "roots AS MATERIALIZED (SELECT request, arm, width, sqrt(SUM(value * value)) AS root FROM turned "
             "GROUP BY 1, 2, 3)",
@@ -265,11 +280,14 @@ def _probabilities(d: Dialect, made: dict[str, Any]) -> str:
     for floor in made["floors"]:
         floors = f"((1.0 - {floor!r}) * {floors} + {floor!r} / COUNT(*) OVER (PARTITION BY request))"
     ctes.append(f"floored AS MATERIALIZED (SELECT request, arm, {floors} AS p FROM drawn)")
+    if ramp is not None:
+        ctes += _ramped(ramp["share"], d)
+    answers = "floored" if ramp is None else "ramped"
     ctes.append(
         "given AS MATERIALIZED (SELECT o.request, o.id AS arm, o.place, f.p, SUM(f.p) OVER (PARTITION BY "
         "o.request) AS total, "
         "COUNT(*) OVER (PARTITION BY o.request) AS n FROM offered o "
-        "LEFT JOIN floored f ON f.request = o.request AND f.arm = o.arm)"
+        f"LEFT JOIN {answers} f ON f.request = o.request AND f.arm = o.arm)"
     )
     whole = "(SELECT COUNT(*) FROM policy_arms)"
     p = f"CASE WHEN n = {whole} THEN p WHEN total > 0.0 THEN p / total ELSE 1.0 / n END" if fixed else "p"
@@ -278,6 +296,44 @@ def _probabilities(d: Dialect, made: dict[str, Any]) -> str:
         + ",\n".join(ctes)
         + f"\nSELECT request, arm, place, {p} AS probability FROM given ORDER BY request, place"
     )
+
+
+def _alone(request: str, d: Dialect) -> str:
+    """The name of a request of which only the arms that are not new are asked about."""
+    return f"{request} || {d.chr(31)} || 'known'"
+
+
+def _marks(d: Dialect) -> list[str]:
+    """CTEs ``marks``: which offered arms are new, which known; and ``ramps``: requests that have some of each."""
+    token = f"'a' || {d.chr(30)} || 'i' || o.id"
+    return [
+        "marks AS MATERIALIZED (SELECT o.request, o.arm, CASE WHEN t.hash IS NULL THEN 1 ELSE 0 END AS is_new, "
+        f"COALESCE(t.known, 0) AS known FROM offered o JOIN policy_hashes h ON h.token = {token} "
+        "LEFT JOIN policy_drawn t ON t.hash = h.hash)",
+        "ramps AS MATERIALIZED (SELECT request FROM marks GROUP BY request HAVING MAX(known) = 1 AND MAX(is_new) = 1)",
+    ]
+
+
+def _ramped(share: float, d: Dialect) -> list[str]:
+    """CTEs up to ``ramped``: at most a share for the new arms that the rule wants, where a known one is on offer."""
+    wanted = "CASE WHEN b.is_new = 1 AND b.p > b.least THEN"
+    return [
+        "both_p AS MATERIALIZED (SELECT f.request, f.arm, f.p, m.is_new, k.p AS alone, MIN(f.p) OVER (PARTITION BY "
+        "f.request) AS least, MIN(k.p) OVER (PARTITION BY f.request) AS lowest, r.request AS ramp FROM floored f "
+        "JOIN marks m ON m.request = f.request AND m.arm = f.arm LEFT JOIN ramps r ON r.request = f.request "
+        f"LEFT JOIN floored k ON k.request = {_alone('f.request', d)} AND k.arm = f.arm)",
+        f"sides AS MATERIALIZED (SELECT b.*, SUM({wanted} b.p ELSE 0.0 END) OVER w AS wanted, "
+        f"SUM({wanted} 1 ELSE 0 END) OVER w AS n_wanted, SUM({wanted} b.p - b.least ELSE 0.0 END) OVER w AS excess, "
+        "SUM(b.alone - b.lowest) OVER w AS above, COUNT(b.alone) OVER w AS n_known, COUNT(*) OVER w AS n_arms "
+        "FROM both_p b WINDOW w AS (PARTITION BY b.request))",
+        f"rooms AS MATERIALIZED (SELECT s.*, {d.greatest('0.0', f'{share!r} - least * n_wanted')} AS room "
+        "FROM sides s)",
+        "ramped AS MATERIALIZED (SELECT request, arm, CASE WHEN ramp IS NULL OR NOT wanted > "
+        f"{d.greatest(repr(share), 'least * n_wanted')} THEN p "
+        "WHEN is_new = 1 THEN least + (p - least) * (room / excess) "
+        "ELSE least + CASE WHEN above > 0.0 THEN (alone - lowest) / above ELSE 1.0 / n_known END "
+        "* (1.0 - room - least * n_arms) END AS p FROM rooms)",
+    ]
 
 
 def _rule(rule: dict[str, Any], d: Dialect) -> list[str]:

@@ -358,6 +358,12 @@ function distribution(K, readRows) {
 }
 const floored = (p) => floors.reduce((q, floor) => q.map((each) => (1 - floor) * each + floor / q.length), p);
 
+// Arms that were drawn before, by the hash of their ids: whether they are known, or only tried.
+const drawnBefore = new Map();
+if (policy.ramp)
+  for (const kind of ["tried", "known"])
+    for (const hash of policy.ramp[kind]) drawnBefore.set(BigInt("0x" + hash), kind === "known");
+
 // ------------------------------------------------------------------ what to call
 
 const isRow = (arm) => !hashed && (Array.isArray(arm) || (typeof arm === "object" && arm !== null && arm.id === undefined));
@@ -387,7 +393,24 @@ export function probabilities(context = {}, offered = null) {
     return at.map((place) => p[place]);
   }
   if (new Set(given.map(idOf)).size !== given.length) throw new Error("two arms have the same id");
-  return overRows(context, given);
+  return ramped(context, given, overRows(context, given));
+}
+// At most a share for the new arms that the rule wants, where a known one is on offer.
+function ramped(context, given, p) {
+  if (!policy.ramp) return p;
+  const seen = given.map((arm, a) => drawnBefore.get(token("a\x1ei" + idOf(arm, a)).hash));
+  const isNew = seen.map((each) => each === undefined);
+  if (!seen.includes(true) || !isNew.includes(true)) return p;
+  const { share } = policy.ramp, least = Math.min(...p);
+  let wanted = 0, n = 0, excess = 0;
+  p.forEach((each, a) => { if (isNew[a] && each > least) { wanted += each; ++n; excess += each - least; } });
+  if (!(wanted > Math.max(share, least * n))) return p;
+  const room = Math.max(0, share - least * n), known = overRows(context, given.filter((_, a) => !isNew[a]));
+  const lowest = Math.min(...known), above = known.reduce((sum, each) => sum + (each - lowest), 0);
+  const rest = 1 - room - least * p.length;
+  let k = 0;
+  return p.map((each, a) => isNew[a] ? least + (each - least) * (room / excess)
+    : least + (above > 0 ? (known[k++] - lowest) / above : 1 / known.length) * rest);
 }
 function restricted(p, at) {
   const own = at.map((place) => p[place]);

@@ -238,6 +238,38 @@ def _floored(p):
     return p
 
 
+def _ramped(ids, rows, p):
+    """At most a share for the new arms that the rule wants, where a known one is on offer."""
+    ramp = POLICY.get("ramp")
+    if ramp is None:
+        return p
+    drawn = [_DRAWN.get(_hash("a\x1ei" + id)) for id in ids]  # None: a new arm; else whether it is known
+    new = [each is None for each in drawn]
+    if True not in drawn or True not in new:
+        return p
+    least, wanted, n, excess = min(p), 0.0, 0, 0.0
+    for each, is_new in zip(p, new):
+        if is_new and each > least:
+            wanted, n, excess = wanted + each, n + 1, excess + (each - least)
+    if not wanted > max(ramp["share"], least * n):
+        return p
+    room = max(0.0, ramp["share"] - least * n)
+    known = _floored(_distribution([row for row, is_new in zip(rows, new) if not is_new]))
+    lowest, above = min(known), 0.0
+    for each in known:
+        above += each - lowest
+    rest, others = 1.0 - room - least * len(p), iter(known)
+    return [
+        least + (each - least) * (room / excess) if is_new
+        else least + ((next(others) - lowest) / above if above > 0.0 else 1.0 / len(known)) * rest
+        for each, is_new in zip(p, new)
+    ]  # fmt: skip
+
+
+_RAMP = POLICY.get("ramp") or {"tried": [], "known": []}
+_DRAWN = {int(hash, 16): kind == "known" for kind in ("tried", "known") for hash in _RAMP[kind]}
+
+
 # ---------------------------------------------------------------------- what to call
 
 
@@ -282,7 +314,8 @@ def probabilities(context=None, arms=None):
         _walk(_named(context, "the context"), "c", True, found)
         context = found
     if fixed is None:
-        return _floored(_distribution([(models[0], _row(context, arm)) for arm in given]))
+        rows = [(models[0], _row(context, arm)) for arm in given]
+        return _ramped(ids, rows, _floored(_distribution(rows)))
     for id in ids:
         if id not in fixed:
             raise ValueError(f"this policy has fixed arms, and {id} is none of them")

@@ -35,7 +35,9 @@ def exported(model: Model, application: str) -> Policy:
     if arms is None and sees != "features":
         arms = [str(a) for a in range(model.agent.n_arms or 0)]
     made = None if sees == "nothing" else hashed_encoder(encoder, model.scaler)
+    ramp = model.counts.exported(model.settings.new_arms) if model.agent_view.any_arms else None
     return describe(
         frozen, agent=repr(model.agent), sees=sees, encoder=made, arms=arms,
         application=application, version=model.name, position=model.version, lessons=model.lessons,
+        ramp=ramp,
     )  # fmt: skip

@@ -72,6 +72,20 @@ class DrawCounts(saving.Saved):
             at += 2 + 3 * words[at + 1]
         return found if most >= KNOWN and found.any() else None
 
+    def exported(self, share: float) -> dict[str, Any] | None:
+        """What an exported policy has of new arms: the share, and hashes of arms that are tried, or even known; None
+        where nothing holds a new arm back.
+
+        >>> DrawCounts().exported(0.1)
+        """
+        if share >= 1.0 or not self.known:
+            return None
+        tried, known = (
+            [f"{id:016x}" for id, draws in self.drawn.items() if low <= draws < high]
+            for low, high in ((TRIED, KNOWN), (KNOWN, float("inf")))
+        )
+        return {"share": share, "tried": sorted(tried), "known": sorted(known)}
+
     def merge(self, other: DrawCounts) -> None:
         """Add what another has counted.
 
