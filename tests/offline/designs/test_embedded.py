@@ -125,3 +125,32 @@ def test_arms_of_a_group_that_earn_differently_are_found_and_alike_ones_are_not(
     healthy, deficient = found
     assert healthy[1] <= 3 and healthy[2] >= 25  # no alarm, and it covers
     assert deficient[0] >= 28 and deficient[2] <= 15
+
+
+def test_the_error_of_offcem_holds_what_the_arms_own_means_add():
+    # One cluster of ten arms: the model's mean of the target's arm rests on a tenth of the rows, and the interval took
+    # it for exact: a third as wide as it has to be.
+    rng = np.random.default_rng(2)
+    arms = rng.integers(0, 10, 20_000)
+    log = Log(arms=arms, rewards=rng.normal(0.1 * arms, 1.0), n_arms=10)
+    found = evaluate_embedded(log, np.eye(10)[3], np.zeros(10, int), "offcem", logging=np.full(10, 0.1), warn=False)
+    assert found["offcem"].std_error == pytest.approx(np.sqrt(10 / 20_000), rel=0.1)
+    assert found["offcem"].low < 0.3 < found["offcem"].high
+
+
+def test_where_alike_arms_are_in_doubt_the_interval_reaches_over_that_of_weights_by_arm():
+    from benchmarks.faulty_designs import embedded
+
+    rng, widths, doubted = np.random.default_rng(3), [], 0
+    for _ in range(40):
+        arms = rng.integers(0, 40, 1500)
+        log = Log(arms=arms, rewards=(rng.random(1500) < 0.3).astype(float), n_arms=40)
+        target = np.where(np.arange(40) < 20, 0.04, 0.01)
+        found = evaluate_embedded(log, target, np.arange(40) % 4, "mips", logging=np.full(40, 1 / 40), warn=False)
+        widened = any("over that of weights by arm" in note for note in found.notes)
+        widths.append((widened, found["mips"].high - found["mips"].low))
+        doubted += widened
+        assert not (widened and found.verdict)
+    wide, plain = (np.mean([w for doubt, w in widths if doubt is kind]) for kind in (True, False))
+    assert 1 <= doubted <= 20 and wide > 1.1 * plain
+    assert embedded(np.random.default_rng(0), False, direct=0.4)["mips"][2]  # beyond doubt it is a warning

@@ -534,3 +534,22 @@ def test_rankers_that_cannot_judge_a_log_say_why(policy, options, said):
     log = SlateLog(None, [[0, 1], [1, 0]] * 5, [[1, 0], [0, 0]] * 5, [[0.5, 1], [0.5, 1]] * 5, n_arms=2)
     with pytest.raises(ValueError, match=said):
         evaluate_slates(log, policy, warn=False, **options)
+
+
+def test_where_an_assumption_is_in_doubt_the_interval_reaches_over_that_of_sips():
+    # Slots that take a little from those below: at 2,000 rankings a test at .01 found a quarter of these logs, and the
+    # interval of iips missed in most of the others.
+    doubted = 0
+    for run in range(25):
+        rng = np.random.default_rng([run, 33])
+        x, p = rng.normal(size=(2000, 1)), np.full((2000, 4), 0.25)
+        actions = rng.integers(0, 4, (2000, 3))
+        worth = np.array([0.1, 0.3, 0.5, 0.6])[actions]
+        means = worth * (1.0 - 0.25 * (np.cumsum(worth, axis=1) - worth))
+        log = SlateLog(x, actions, (rng.random((2000, 3)) < means) * 1.0, p[:, :3], n_arms=4)
+        found = evaluate_slates(log, np.broadcast_to([0.1, 0.1, 0.2, 0.6], (2000, 3, 4)), ["sips", "iips"], warn=False)
+        if any("over that of sips" in note for note in found.notes):
+            doubted += 1
+            assert "iips" not in found.verdict
+            assert found["iips"].low <= found["sips"].low and found["iips"].high >= found["sips"].high
+    assert doubted >= 3

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import lsqr
 from armwise.core.agent import Floats, count, fraction
 from armwise.core.seeds import stream
 from armwise.core.tools.extras import needs
-from armwise.offline.designs.slot_interactions import p_value
+from armwise.offline.designs.slot_interactions import IN_DOUBT, p_value
 from armwise.offline.designs.within_groups import FALSE_ALARM, WithinGroups
 from armwise.offline.estimators.reward_models import folds_of
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio
@@ -35,6 +35,9 @@ _ASSUMED = {
     "sn-mips": "the reward depends on the arm through its embedding alone",
     "offcem": "the model is right about differences within the clusters",
 }
+_APART = "arms of one group do not earn the same, as weights by groups assume: give finer embeddings, or take offcem"
+_APART_FROM_MODEL = ("arms of one cluster differ in what the model does not explain, so offcem is biased: give finer "
+                     "embeddings, or more clusters")  # fmt: skip
 _SHRINK = 5.0  # rows of a zero residual that every arm's own mean is shrunk with
 
 
@@ -57,7 +60,8 @@ def evaluate_embedded(
     share their weight), or (K, m) real numbers, from which k-means makes ``clusters``. ``logging`` is the policy that
     made the log, in any form that ``policy`` may have; without it the probabilities of the categories are estimated
     from the contexts by logistic regression. The log's own ``probabilities`` are not needed. Whether arms of one
-    category earn the same, as MIPS assumes, is tested on at most 50,000 rows: the verdict says where they do not.
+    category earn the same, as MIPS assumes, is tested on at most 50,000 rows: the verdict says where they do not, and
+    where it is in doubt the interval reaches over that of weights by arm.
 
     >>> rng = np.random.default_rng(3)
     >>> arms = rng.integers(0, 1000, 5000)
@@ -78,35 +82,53 @@ def evaluate_embedded(
     target = Target(policy, log)
     model = _Model(groups, folds, seed).fit(log) if "offcem" in names else None
     logger = _Logger(log, groups, logging)
-    weights, q_logged, q_target, rewards = [], [], [], []
+    weights, q_logged, q_target, rewards, arms = [], [], [], [], []
     within, ratios = WithinGroups(groups.of, len(log)), list[Floats]()
     for rows in log.batches(max(1, _BLOCK // log.n_arms)):
         answers = target.answers(rows)
         weights.append(_of_groups(answers, groups, groups.of[rows.arms]) / logger.probabilities(rows))
         ratios.append(of_logged(answers, rows.arms) / logger.of_arms(rows))
         rewards.append(rows.rewards)
+        arms.append(rows.arms)
         within.add(rows)
         if model is not None:
             q_logged.append(model.logged(rows))
             q_target.append(model.expected(rows, answers))
-    w, r = np.concatenate(weights), np.concatenate(rewards)
+    w, r, played = np.concatenate(weights), np.concatenate(rewards), np.concatenate(arms)
     found: dict[str, Scored] = {}
     apart = np.concatenate(ratios) - w  # from weights arm by arm: 0 on average times what a group does not explain
-    direct = within.against(apart, seed) if names != ["offcem"] else ()
+    alike = within.p_value(apart, seed) if names != ["offcem"] else 1.0
     for name in names:
         if name == "offcem":
             f, under = np.concatenate(q_logged), np.concatenate(q_target)
-            said = ["arms of one cluster differ in what the model does not explain, so offcem is biased: give finer "
-                    "embeddings, or more clusters"] * (p_value(apart * (r - f)) < FALSE_ALARM)  # fmt: skip
-            found[name] = Scored(under + w * (r - f), w, tuple(said))
+            p, rest, said = p_value(apart * (r - f)), r - f, _APART_FROM_MODEL
+            scores = unbiased = under + w * rest
+            learnt = _own_share(played, folds) * apart * rest  # what the arms' own means add to the error
+            centre = scores + learnt - learnt.mean()
         else:
-            scores = ratio(w * r, w) if name == "sn-mips" else w * r
-            found[name] = Scored(scores, w, direct)
+            p, rest, said = alike, r - _means(r, played, groups), _APART
+            scores, unbiased = ratio(w * r, w) if name == "sn-mips" else w * r, w * r
+            centre = scores
+        # with weights arm by arm, nothing is assumed of the groups
+        without = ("weights by arm", unbiased + apart * rest) if FALSE_ALARM <= p < IN_DOUBT else None
+        found[name] = Scored(scores, w, (said,) * (p < FALSE_ALARM), centre=centre, without=without)
     about = [f"{name} assumes that {_ASSUMED[name]}, which is tested" for name in names]
     result = evaluation(found, target.name, level, rewards=r, about=about)
     if result.weaknesses and warn:
         warnings.warn(WeakLogWarning(result.verdict), stacklevel=2)
     return result
+
+
+def _means(rewards: Floats, arms: Ints, groups: Groups) -> Floats:
+    """The mean reward of each row's group."""
+    of = groups.of[arms]
+    return np.asarray((np.bincount(of, rewards) / np.maximum(np.bincount(of), 1))[of])
+
+
+def _own_share(arms: Ints, folds: int) -> Floats:
+    """By how much the model follows the mean residual of each row's arm in the other folds."""
+    others = np.bincount(arms) * (folds - 1.0) / folds
+    return np.asarray((others / (others + _SHRINK))[arms])
 
 
 class Groups:

@@ -11,7 +11,7 @@ import numpy as np
 
 from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Floats, count, fraction
-from armwise.offline.designs.slot_interactions import Interactions, shared_level
+from armwise.offline.designs.slot_interactions import IN_DOUBT, Interactions, shared_level
 from armwise.offline.designs.slot_interactions import p_value as _p_value
 from armwise.offline.estimators.reward_models import folds_of
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio, title
@@ -53,7 +53,8 @@ def evaluate_slates(
     reward of the whole that is a sum over slots filled independently, "cascade-dr" (Kiyohara et al. 2022) is "rips"
     with a cross-fitted model; "sn-" in front normalises. By default all that the log and the policy allow; "pi" is not
     among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given).
-    The assumptions of "iips", "rips", "cascade-dr" and "pi" are tested, and the verdict says which do not hold.
+    The assumptions of "iips", "rips", "cascade-dr" and "pi" are tested: the verdict says which do not hold, and where
+    one is in doubt the interval reaches over that of "sips".
 
     >>> log = SlateLog(actions=[[0, 1], [1, 0]] * 100, rewards=[[1, 0], [0, 0], [1, 1], [0, 0]] * 50,
     ...                probabilities=[[0.5, 1], [0.5, 1]] * 100, n_arms=2)
@@ -268,27 +269,36 @@ class _Scorer:
             return self._normalised(name[3:])
         log = self.log
         if name == "sips":
-            return Scored(self.down[:, -1] * log.totals, self.down[:, -1])
+            return Scored(self._whole, self.down[:, -1])
         if name == "pi":
             # r (sum_l w_l - L + 1): the pseudo-inverse for slots filled independently
             weights = (self.alone - 1.0).sum(axis=1) + 1.0
             scores = weights * log.totals
-            said = ["biased: pi is for slots that are filled independently, which these are not"] * _together(log)
-            return Scored(scores, weights, (*said, *self._against("pi", scores)))
+            said = ("biased: pi is for slots that are filled independently, which these are not",) * _together(log)
+            return self._tested("pi", scores, scores, weights, said)
         if name == "iips":
             scores = (self.alone * self._rewards()).sum(axis=1)
-            return Scored(scores, self._mean(self.alone), (*self._dependent(), *self._against("iips", scores)))
+            return self._tested("iips", scores, scores, self._mean(self.alone), self._dependent())
         scores = (self.down * self._rewards()).sum(axis=1)
-        said = self._against("rips", scores)
-        return Scored(scores if name == "rips" else self._cascade(), self._mean(self.down), tuple(said))
+        return self._tested("rips", scores, scores if name == "rips" else self._cascade(), self._mean(self.down))
 
-    def _against(self, name: str, scores: Floats) -> list[str]:
-        """Test an estimator's assumption: its difference from "sips", which has none, and interactions."""
-        doubts = [self.down[:, -1] * self.log.totals - scores]
+    def _tested(self, name: str, scores: Floats, shown: Floats, weights: Floats, said: tuple[str, ...] = ()) -> Scored:
+        """The scores with what a test says of their assumption: nothing, a wider interval, or a warning."""
+        p = self._p_value(name, scores)
+        if p < _FALSE_ALARM:
+            return Scored(shown, weights, (*said, f"{_ASSUMED[name]} (p = {p:.1g}): take sips"))
+        return Scored(shown, weights, said, without=("sips", self._whole) if p < IN_DOUBT else None)
+
+    @cached_property
+    def _whole(self) -> Floats:
+        return np.asarray(self.down[:, -1] * self.log.totals)
+
+    def _p_value(self, name: str, scores: Floats) -> float:
+        """Of an estimator's assumption: its difference from "sips", which has none, and interactions."""
+        doubts = [self._whole - scores]
         if name == "iips":
             doubts.append((self.down * self._rewards()).sum(axis=1) - scores)  # it holds only if rips does
-        p = shared_level([(8.0, self._interactions.p_value(name)), *((1.0, _p_value(doubt)) for doubt in doubts)])
-        return [f"{_ASSUMED[name]} (p = {p:.1g}): take sips"] if p < _FALSE_ALARM else []
+        return shared_level([(8.0, self._interactions.p_value(name)), *((1.0, _p_value(doubt)) for doubt in doubts)])
 
     @cached_property
     def _interactions(self) -> Interactions:

@@ -19,6 +19,7 @@ from armwise.offline.intervals.intervals import freedom
 from armwise.offline.logs.rows import Ints
 from armwise.offline.logs.slate_log import SlateLog
 
+IN_DOUBT = 0.2  # p-value of an assumption below which the interval reaches over one that does without it
 MIN_ROWS = 100  # effective rows below which nothing is tested
 _GOOD = 6.0  # share of the level of tests that others have 1 of
 MAX_ARMS = 20  # whose effects on other slots are tested one by one

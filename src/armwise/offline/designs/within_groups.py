@@ -6,7 +6,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.core.seeds import stream
-from armwise.offline.designs.slot_interactions import p_value
+from armwise.offline.designs.slot_interactions import IN_DOUBT, p_value
 from armwise.offline.logs.rows import Ints, LogBlock, ndim
 
 MAX_ROWS = 50_000  # that are looked at
@@ -33,8 +33,8 @@ class WithinGroups:
         self._rewards.append(rows.rewards[some])
         self._contexts.append(rows.contexts[some] if ndim(rows.contexts) == 2 else np.empty((len(rows.arms[some]), 0)))
 
-    def against(self, apart: Floats, seed: int = 0) -> tuple[str, ...]:
-        """Return a warning if arms of a group do not earn the same.
+    def p_value(self, apart: Floats, seed: int = 0) -> float:
+        """Test whether arms of a group earn the same.
 
         Two tests: sums of squares between arms, against rows that are shuffled within their groups, so that rare
         rewards and arms with a row or two need no limit of chi-square; and the mean of what the groups leave
@@ -42,14 +42,9 @@ class WithinGroups:
         """
         arms, rewards = np.concatenate(self._arms), np.concatenate(self._rewards)
         rest = _unexplained(rewards, np.concatenate(self._contexts), self._of[arms])
-        said = (
-            "arms of one group do not earn the same, as weights by groups assume: give finer embeddings, or take offcem"
-        )
-        if p_value(apart[:: self._step] * rest) < FALSE_ALARM or self._differ(arms, rest, seed):
-            return (said,)
-        return ()
+        return min(p_value(apart[:: self._step] * rest), self._between_arms(arms, rest, seed))
 
-    def _differ(self, arms: Ints, rest: Floats, seed: int) -> bool:
+    def _between_arms(self, arms: Ints, rest: Floats, seed: int) -> float:
         order = np.argsort(self._of[arms], kind="stable")
         arms, rest = arms[order], rest[order]
         group = self._of[arms]
@@ -67,9 +62,9 @@ class WithinGroups:
             # rows stay within their group: its number is the larger part of what is sorted by
             shuffled = scaled[np.argsort(group + rng.random(len(group)), kind="stable")]
             larger += between(shuffled) >= observed * (1.0 - 1e-9)
-            if larger + 1 > FALSE_ALARM * (_SHUFFLES + 1):
-                return False
-        return True
+            if larger + 1 > IN_DOUBT * (_SHUFFLES + 1):
+                return 1.0
+        return (larger + 1) / (_SHUFFLES + 1)
 
 
 def _unexplained(rewards: Floats, contexts: Floats, group: Ints) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from armwise.core.agent import Floats
 from armwise.offline.intervals.intervals import skewed_interval
 from armwise.offline.results.diagnostics import rare_rewards
-from armwise.offline.results.estimates import Estimate, Evaluation
+from armwise.offline.results.estimates import WIDENED, Estimate, Evaluation
 from armwise.offline.results.terminal import number
 
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
@@ -21,13 +21,18 @@ _TOO_FEW = "too few rows answer the question: effective sample size"
 
 @dataclass(frozen=True)
 class Scored:
-    """One estimator's scores: their mean is its value; ``centre`` has those of the interval, if they are others."""
+    """One estimator's scores: their mean is its value; ``centre`` has those of the interval, if they are others.
+
+    ``without`` names an estimator that lacks this one's assumption, with its scores: where the assumption is in doubt,
+    the interval reaches over that of the other.
+    """
 
     scores: Floats
     weights: Floats | None = None
     warnings: tuple[str, ...] = ()
     parameter: float | None = None
     centre: Floats | None = None
+    without: tuple[str, Floats] | None = None
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:
@@ -72,13 +77,15 @@ def evaluation(
         n, value = len(scored.scores), float(scored.scores.mean())
         centre = scored.scores if scored.centre is None else scored.centre
         error = float(centre.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-        middle = float(centre.mean())
-        influence = (centre - middle) / math.sqrt(n * (n - 1.0)) if n > 1 else np.full(n, np.nan)
-        low, high = skewed_interval(middle, influence, level)
+        low, high = _ends(centre, level)
         against = _weaknesses(scored.weights)
         if rewards is not None and scored.weights is not None and not against:  # few rows have few rewards anyway
             against = rare_rewards(rewards[scored.weights != 0.0])
         warnings = (*against, *scored.warnings)
+        if scored.without is not None:
+            other, others = scored.without
+            (less, more), doubt = _ends(others, level), f"over that of {other}, which needs no such assumption"
+            low, high, warnings = min(low, less), max(high, more), (*warnings, f"{WIDENED} {doubt}")
         estimates[name] = Estimate(
             name, value, low, high, error, n, effective_size(scored.weights), warnings, "normal", level,
             scored.parameter,
@@ -88,6 +95,12 @@ def evaluation(
     )
     result.per, result.about = per, list(about)
     return result
+
+
+def _ends(scores: Floats, level: float) -> tuple[float, float]:
+    """The interval of the scores' mean."""
+    n, middle = len(scores), float(scores.mean())
+    return skewed_interval(middle, (scores - middle) / math.sqrt(n * (n - 1.0)) if n > 1 else scores * math.nan, level)
 
 
 class ScoredEvaluation(Evaluation):
@@ -101,7 +114,7 @@ class ScoredEvaluation(Evaluation):
         said: dict[str, list[str]] = {}
         for e in self.values():
             for text in e.warnings:
-                if not text.startswith(("biased", _TOO_FEW)):
+                if not text.startswith(("biased", _TOO_FEW, WIDENED)):
                     said.setdefault(text, []).append(e.name)
         few: dict[str, list[str]] = {}
         for e in self.values():

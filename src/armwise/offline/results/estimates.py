@@ -21,7 +21,7 @@ OneSided = Literal["lower", "upper"]
 _ENOUGH = 30  # effective rows of a segment whose effect is compared with those of others
 _SAME = 100  # rows that all say the same still leave about 3/n unknown
 MODEL_ALONE = "rests on the reward model alone, whose bias the interval"
-_WIDENED = "widened: its interval reaches"
+WIDENED = "widened: its interval reaches"
 
 
 def both_sides(level: float, one_sided: OneSided | None) -> float:
@@ -107,7 +107,7 @@ class Estimate:
         if verdicts and not estimator.needs_weights:
             verdicts = (f"{verdicts[0]}",)
         if not estimator.needs_weights:
-            widened = (f"{_WIDENED} over that of {corrected}, which corrects the model",) if corrected else ()
+            widened = (f"{WIDENED} over that of {corrected}, which corrects the model",) if corrected else ()
             verdicts = (f"{MODEL_ALONE} does not know", *widened, *verdicts)
         ess = diagnostics.ess if diagnostics is not None else math.nan
         if not (math.isfinite(value) and math.isfinite(variance)):
@@ -272,7 +272,7 @@ class Evaluation(Mapping[str, Estimate]):
         found += [f"probabilities: estimated by {self.estimated}, so the answer is right only if the contexts hold all "
                   "that the choice of the arms depended on"] if self.estimated else []  # fmt: skip
         found.append(f"intervals: {self._kinds()}" + (f"; of lifts: {self.lift.kind}" if self.lift is not None else ""))
-        for word in (MODEL_ALONE, _WIDENED, "outside", "tuned"):
+        for word in (MODEL_ALONE, WIDENED, "outside", "tuned"):
             found += [f"{e.name} {w}" if word == MODEL_ALONE else f"{e.name}: {w}"
                       for e in self._estimates.values() for w in e.warnings if w.startswith(word)]  # fmt: skip
         return found
@@ -440,7 +440,7 @@ class Comparison:
     @property
     def weaknesses(self) -> list[str]:
         """What ``compare`` warns of: all but clipping, which was asked for, and the model's bias, which is known."""
-        known = (": biased", MODEL_ALONE, _WIDENED, "tuned")
+        known = (": biased", MODEL_ALONE, WIDENED, "tuned")
         return [text for text in self.warnings if not any(word in text for word in known)]
 
     def table(self) -> str:
@@ -455,7 +455,7 @@ class Comparison:
         ]
         labels = self.names if self.names[0] != self.names[1] else ("first", "second")
         own = [(label, text) for label, e in zip(labels, (self.first, self.second), strict=True) for text in e.warnings
-               if not text.startswith((MODEL_ALONE, _WIDENED, "tuned"))]  # fmt: skip
+               if not text.startswith((MODEL_ALONE, WIDENED, "tuned"))]  # fmt: skip
         both = {text for _, text in own if all(text in e.warnings for e in (self.first, self.second))}
         own = [("" if text in both else label, text) for label, text in own]
         return distinct([*shared, *own])
