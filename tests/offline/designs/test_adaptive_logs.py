@@ -421,3 +421,29 @@ def test_a_sequence_learns_how_large_weights_are():
         missed += bool(np.any((low > 0.3) | (high < 0.3)))
     mine, best = np.mean(widths, axis=0)
     assert mine < 1.2 * best and missed <= 4
+
+
+def test_logs_of_thompson_sampling_raise_no_alarm_where_the_interval_allows_for_what_it_hardly_tried():
+    # Thompson sampling without a floor tries the worse arm a dozen times: 4 of 10 such logs were warned of, although
+    # the likelihood's interval covers, and says by its width how little is known.
+    alarms, held = 0, 0
+    for run in range(20):
+        rng = np.random.default_rng([run, 21])
+        agent = aw.BetaThompson(2, draws=100, seed=run)
+        played = agent.play(None, (rng.random((1000, 2)) < [0.2, 0.5]).astype(float))
+        log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=2)
+        found = adaptive(log, warn=False)
+        alarms += bool(found.verdict)
+        held += found["arm 0"].low <= 0.2 <= found["arm 0"].high
+    assert alarms <= 3 and held >= 15
+
+
+def test_decisions_that_the_agent_as_good_as_never_takes_are_named():
+    # Two arms, so that a row's probability says what the other had: in half of the rounds one in a million.
+    rng = np.random.default_rng(2)
+    p = np.where(np.arange(800) % 2, 1e-6, 0.5)
+    arms = (rng.random(800) >= p).astype(int)
+    log = Log(arms=arms, rewards=rng.integers(0, 2, 800), probabilities=np.where(arms == 0, p, 1 - p), n_arms=2)
+    found = adaptive(log, warn=False)
+    assert "arm 0: the agent gave 50% of these decisions (almost) no chance" in found.verdict
+    assert found["arm 0"].high - found["arm 0"].low > 0.45

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from armwise.core.agent import Agent, Floats, count, fraction
 from armwise.offline.designs.adaptive_result import AdaptiveEvaluation
-from armwise.offline.designs.adaptive_scores import MIN_FREEDOM, Scores, mixture_boundary, recent
+from armwise.offline.designs.adaptive_scores import MIN_FREEDOM, Scores, hardly_tried, mixture_boundary, recent
 from armwise.offline.designs.simulation import Simulation, simulate
 from armwise.offline.estimators.past_models import predicted_from_the_past
 from armwise.offline.evaluation.targets import Target, as_table
@@ -27,7 +27,7 @@ from armwise.offline.intervals.empirical_likelihood import likelihood
 from armwise.offline.intervals.intervals import freedom, skewed_interval
 from armwise.offline.logs.labels import ArmNames
 from armwise.offline.logs.log import Log
-from armwise.offline.logs.rows import LogBlock, WeakLogWarning
+from armwise.offline.logs.rows import SURE, LogBlock, WeakLogWarning
 from armwise.offline.results.estimates import Estimate
 
 Weights = Literal["stable", "minimal", "equal"]
@@ -226,8 +226,12 @@ class _Job:
         G = np.einsum("nk,nk->n", table, self.q) + w * (rows.rewards - self.q[every, rows.arms])
         phi = self._phi(table, w)
         h = {"stable": np.sqrt(phi), "minimal": phi, "equal": np.ones_like(phi)}[self.weights]
-        no_chance = float(table[self.e <= 0].sum() / len(rows)) if self.e is not None else math.nan
-        return Scores(table, G, w, h, rows.rewards, self.reward_range, no_chance)
+        if self.e is not None:
+            mass, chance = np.broadcast_to(table, self.e.shape).ravel(), self.e.ravel()
+        else:  # what the row's probability leaves is all that its other arms had
+            mass, chance = 1.0 - table[every, rows.arms], 1.0 - self.probabilities
+        no_chance = float(mass[chance <= 1.0 - SURE].sum() / len(rows))
+        return Scores(table, G, w, h, rows.rewards, self.reward_range, no_chance, hardly_tried(mass, chance, len(rows)))
 
     def _phi(self, table: Floats, w: Floats) -> Floats:
         """Return 1 / E[sum_a pi^2 / e_t] estimated from the past: the target's effective rows per round."""

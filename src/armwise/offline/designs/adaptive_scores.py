@@ -15,11 +15,13 @@ from armwise.offline.intervals.intervals import freedom
 from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 
 FEW = 30  # effective rows below which a normal interval is unreliable
-_NONE_OR_ONE = 2  # effective rows, or rewards that differ, below which limits of the rewards do not help
+_HANDFUL = 20  # rows, fewer than which may well have one reward
 _CAUTION = 20.0  # the weights that first bets reckon with: no look at the log may change it
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
 FALSE_ALARMS = 0.005  # false-alarm rate of the "no chance" warning over all policies together
 _PARTS = 4  # of a log, in which the mean is compared
+_NEVER = 0.05  # expected number of draws of decisions that are as good as never taken
+_NOTABLE = 0.25  # share of such decisions above which an interval that allows for them is not enough
 _MOVED = 1e-3  # p-value of "the mean is the same in all parts" below which it moved
 
 
@@ -33,7 +35,8 @@ class Scores:
     h: Floats  # adaptive weights: each known before its round
     rewards: Floats
     reward_range: tuple[float, float] | None  # None: the rewards are unbounded
-    no_chance: float  # share of the policy's decisions that the agent could not have taken; NaN if unknown
+    no_chance: float  # share of the policy's decisions that the agent is known not to have been able to take
+    hardly: float  # share of those that it would not have taken in a log of this length, almost surely
 
     @property
     def value(self) -> float:
@@ -69,18 +72,20 @@ class Scores:
 
         That the weights average less than 1 by chance is one thing for an interval, which then has to be another one,
         and another for an alarm: over all ``policies`` of a healthy log there may hardly ever be one. An interval that
-        knows the limits of the rewards (``likely``) holds with far fewer rows: its width says how few there are.
+        knows the limits of the rewards (``likely``) holds with far fewer rows, and where weights are missing: its width
+        says how few rows there are.
         """
         n, found, sure = len(self.w), list[str](), float(ndtri(1.0 - FALSE_ALARMS / policies))
         mean, error = float(self.w.mean()), self._error
         least = float(1.0 / self.w.max()) if self.w.max() > 0 else 0.0
-        if self.no_chance > 0.001:
-            found.append(
-                f"the agent gave {self.no_chance:.1%} of these decisions no chance, so nothing says what they earn"
-            )
-        elif not self.w.any():
+        if not self.w.any():
             found.append("the agent never took these decisions, so nothing says what they earn")
-        elif self._below_one(sure):
+        elif self.hardly > _NOTABLE or (self.no_chance > 0.001 and not likely):
+            found.append(
+                f"the agent gave {max(self.hardly, self.no_chance):.0%} of these decisions (almost) no chance, so that "
+                "nothing says what they earn (put an Explore around the agent)"
+            )
+        elif self._below_one(sure) and not likely:
             found.append(
                 f"the weights average {mean:.3g}, not 1 ({(1 - mean) / max(error, 1e-12):.1f} standard errors below): "
                 "in some rounds the agent gave these decisions (almost) no chance; none was taken with a probability "
@@ -88,8 +93,11 @@ class Scores:
             )
         elif self._too_heavy:
             found.append(f"the weights average {mean:.3g}, not 1: the logged probabilities are wrong")
-        found += rare_rewards(self.rewards[self.w > 0], _NONE_OR_ONE if likely else VERY_FEW)
-        if self.w.any() and self.worth < (_NONE_OR_ONE if likely else FEW):
+        used = self.rewards[self.w > 0]
+        # with limits, rewards that hardly differ are no fault, and a handful of rows has a wide interval anyway
+        if not likely or (len(used) >= _HANDFUL and used.min() == used.max()):
+            found += rare_rewards(used, VERY_FEW)
+        if self.w.any() and (n if likely else self.worth) < FEW:
             found.append(
                 f"too few rows answer the question: effective sample size {self.worth:,.0f} of {n:,} (decisions taken "
                 f"with probabilities down to {least:.2g}; an Explore around the agent raises them)"
@@ -175,6 +183,19 @@ class Scores:
         bets = Bets(low, high, level, scale=_CAUTION)
         bets.add(self.w * (self.rewards - low), self.w * (high - self.rewards))
         return bets.path()
+
+
+def hardly_tried(mass: Floats, chance: Floats, n: int) -> float:
+    """The share of decisions that an agent would take, in all n rounds together, less than ``_NEVER`` times.
+
+    ``mass`` is the policy's on them, ``chance`` at most the agent's.
+
+    >>> hardly_tried(np.ones(4), np.array([1e-9, 0.5, 1e-3, 0.2]), 4)
+    0.5
+    """
+    order = np.argsort(chance)
+    order = order[mass[order] > 0.0]
+    return float(mass[order[np.cumsum(chance[order]) < _NEVER]].sum() / n)
 
 
 def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 1000) -> Floats:
