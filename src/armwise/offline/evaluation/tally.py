@@ -24,7 +24,7 @@ from armwise.offline.results.diagnostics import HEAVY_PRODUCT, Diagnostics, Weig
 from armwise.offline.results.estimates import Estimate
 
 _UNBOUNDED = ("normal", "skew-corrected")
-_ONE_ROW = 0.05  # share of the variance from which on the tail of the rewards matters
+_ONE_ROW = 0.04  # share of the variance from which on the tail of the rewards matters
 _ENOUGH_CLUSTERS = 20  # effective ones, below which no interval is to be relied on
 _MOVED = 1.63  # the largest cumulated deviation, in standard deviations, that one log in a hundred reaches by chance
 _FAR_OFF = 5.0  # standard errors between the model and its corrected value, beyond which the model is wrong
