@@ -237,3 +237,23 @@ def test_rankings_of_slots_that_matter_to_others_are_warned_of_in_small_logs():
     # 3,000 rankings: a test with an even share of the level found .84 of these, this one .97.
     _, _, warned, _ = measure("rankings, above .3, 3,000", 20)["iips"]
     assert warned >= 0.8
+
+
+def test_warnings_can_be_left_to_the_result_alike_in_every_judge():
+    import warnings
+
+    import armwise as aw
+    from armwise.offline import compare_learners, replay
+
+    log = Log(arms=[0, 1] * 30, rewards=[0.0] * 60, probabilities=0.5, n_arms=2)
+    one, other = [0.0, 1.0], [1.0, 0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert evaluate(log, one, "ips", warn=False).cautions
+        assert compare(log, one, other, "ips", warn=False).cautions
+        assert replay(log, aw.UCB1(n_arms=2), runs=0, warn=False).cautions
+        compare_learners(Log(arms=[0, 1] * 30, rewards=[0.0] * 60, n_arms=2), aw.UCB1(n_arms=2), aw.UCB1(n_arms=2),
+                         runs=2, warn=False)  # fmt: skip
+    with pytest.warns(UserWarning, match="reward"):
+        text = replay(log, aw.UCB1(n_arms=2), runs=0).table()
+    assert text.count("WARNING") == 1 and "\n  1. " in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -172,15 +172,21 @@ def telling(work: Callable[[], Any]) -> Any:
 
 
 def finish(args: argparse.Namespace, result: Any, text: str, data: Any) -> None:
-    """Write the requested picture and page, and print the result.
-
-    On a terminal the warnings are part of the text; if the output is redirected, they are also on stderr.
-    """
+    """Write the requested picture and page, and print the result."""
     if args.plot:
         result.plot(args.plot)
     if args.report:
         result.report(args.report)
-    if args.json or not sys.stdout.isatty():
-        for caution in result.cautions:
+    show_with(args, result.cautions, text, data)
+
+
+def show_with(args: argparse.Namespace, cautions: Iterable[str], text: str, data: Any) -> None:
+    """Print the text, which holds the warnings, or with ``--json`` the data.
+
+    Whoever sees the text sees the warnings in it, once; they go to stderr where nobody reads the output as it comes:
+    with ``--json``, or on a terminal whose output goes to a file.
+    """
+    if args.json or (sys.stderr.isatty() and not sys.stdout.isatty()):
+        for caution in cautions:
             print(f"armwise: warning: {caution}", file=sys.stderr)
     show(args, text, data)

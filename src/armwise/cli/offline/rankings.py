@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from armwise.cli.offline.judging import some_of
-from armwise.cli.offline.logs import finish, kind_of_log, split_commas, telling
-from armwise.cli.shared import BadInput, complaint, show
+from armwise.cli.offline.logs import finish, kind_of_log, show_with, split_commas, telling
+from armwise.cli.shared import BadInput, complaint
 
 _TAKEN = {"command", "run", "option_default", "json", "log", "format", "within", "skip_bad_rows", "policy",
           "estimators", "level", "explain", "plot", "report", "seed"}  # fmt: skip
@@ -40,11 +39,9 @@ def evaluate_rankings(args: argparse.Namespace, default: Callable[[str], Any]) -
     for name in ("plot", "report"):
         if getattr(args, name):
             raise BadInput(f"--{name} shows one policy of rankings, got {len(found)}")
-    for caution in dict.fromkeys(text for result in found.values() for text in result.cautions):
-        if args.json or not sys.stdout.isatty():
-            print(f"armwise: warning: {caution}", file=sys.stderr)
-    show(args, "\n\n".join(result.text(args.explain) for result in found.values()),
-         {name: result.to_dict() for name, result in found.items()})  # fmt: skip
+    cautions = dict.fromkeys(text for result in found.values() for text in result.cautions)
+    show_with(args, cautions, "\n\n".join(result.text(args.explain) for result in found.values()),
+              {name: result.to_dict() for name, result in found.items()})  # fmt: skip
 
 
 def _evaluated(args: argparse.Namespace) -> dict[str, Any]:

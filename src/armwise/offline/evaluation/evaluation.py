@@ -285,12 +285,13 @@ def compare(
     progress: bool = False,
     engine: Any = None,
     one_sided: OneSided | None = None,
+    warn: bool = True,
 ) -> Comparison:
     """Compare two policies: the difference of their values, paired row by row.
 
     What both would have earned in the same round cancels, so the interval is narrower than two apart would say. The
     p-value and the interval of the difference are of one kind: with "auto", "cressie-read" where rewards are bounded,
-    else "skew-corrected". ``one_sided`` as in ``evaluate``.
+    else "skew-corrected". ``one_sided`` and ``warn`` as in ``evaluate``.
 
     >>> rng = np.random.default_rng(2)
     >>> arms = rng.integers(0, 2, 1000)
@@ -328,7 +329,7 @@ def compare(
                                [*log.remarks, *([left] if left else [])], log.estimated)  # fmt: skip
     if one_sided is not None:
         comparison = comparison.one_sided(one_sided, asked)
-    if comparison.weaknesses:
+    if comparison.weaknesses and warn:
         warnings.warn(WeakLogWarning("; ".join(comparison.weaknesses)), stacklevel=2)
     return comparison
 

@@ -21,7 +21,7 @@ from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar
 from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning
 from armwise.offline.results.cautions import distinct
-from armwise.offline.results.terminal import number
+from armwise.offline.results.terminal import number, warning_block
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
 _SURELY = 500  # matched rows of equal reward beyond which an interval of 3/n is narrow enough
@@ -82,7 +82,7 @@ class Replay:
             *([f"the log earned       {number(self.logged)} per decision"] if math.isfinite(self.logged) else []),
             *([f"columns: {self.columns}"] if self.columns else []),
         ]
-        return "\n".join([*lines, *(f"WARNING: {text}" for text in (*self.warnings, *self.remarks))])
+        return "\n".join([*lines, *warning_block(self.cautions)])
 
     __str__ = table
 
@@ -108,7 +108,7 @@ class Replay:
         numbers = {k: getattr(self, k) for k in ("value", "low", "high", "std_error", "logged")}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
         rest = {k: getattr(self, k) for k in ("matched", "n", "method", "level", "runs", "about", "columns")}
-        return {**plain, **rest, "warnings": [*self.warnings, *self.remarks]}
+        return {**plain, **rest, "warnings": self.cautions}
 
 
 def replay(
@@ -120,6 +120,7 @@ def replay(
     level: float = 0.95,
     runs: int | None = None,
     seed: int = 0,
+    warn: bool = True,
     progress: bool = False,
 ) -> Replay:
     """Let a copy of ``agent`` choose in every logged round; where it picks the logged arm, it learns the reward.
@@ -134,7 +135,7 @@ def replay(
 
     What one run earns depends on the log and on what the agent happened to learn from it. The interval covers both: it
     rests on ``runs`` further replays, each on a resampled log with another seed (by default 20 where the log has at
-    most 3,000 rows, else none, and the result says that its interval is of this one run).
+    most 3,000 rows, else none, and the result says that its interval is of this one run). ``warn`` as in ``evaluate``.
 
     >>> import armwise as aw
     >>> rng = np.random.default_rng(0)
@@ -165,6 +166,8 @@ def replay(
         runs = 20 if _is_short(log) else 0
     again = [_resampled(log, [agent], limit, horizon, seed, run)[0] for run in range(count("runs", runs, least=0))]
     result = _result(rewards, matched, n, notes, _method(log, limit), level, learner, again)
+    if result.warnings and warn:
+        warnings.warn(WeakLogWarning("; ".join(result.warnings)), stacklevel=2)
     mean = earned / n if n else math.nan
     return replace(result, columns=log.columns_used, logged=mean, remarks=tuple(log.remarks))
 
@@ -179,6 +182,7 @@ def compare_learners(
     floor: float | None = None,
     level: float = 0.95,
     seed: int = 0,
+    warn: bool = True,
 ) -> LearnerComparison:
     """Compare how two agents learn: both replay the same ``runs`` resampled logs, and are compared in pairs.
 
@@ -203,7 +207,7 @@ def compare_learners(
     # one resampled log to the next differs as one log to the next does: the spread is not divided by the runs
     z = float(stdtrit(runs - 1, 0.5 + level / 2))
     p_value = 2.0 * float(stdtr(runs - 1, -abs(value) / spread)) if spread > 0 else float(value == 0)
-    if notes:
+    if notes and warn:
         warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=2)
     return LearnerComparison((type(first).__name__, type(second).__name__), (float(both[:, 0].mean()),
                              float(both[:, 1].mean())), value, value - z * spread, value + z * spread, p_value, runs,
@@ -244,7 +248,7 @@ class LearnerComparison:
             f"better: {self.better} (p = {self.p_value:.2g})",
             f"rows that count: {self.method}",
         ]
-        return "\n".join([*lines, *(f"WARNING: {text}" for text in self.warnings)])
+        return "\n".join([*lines, *warning_block(distinct(("", text) for text in self.warnings))])
 
     __repr__ = __str__ = table
 
@@ -422,7 +426,5 @@ def _result(
     if m and rare == 0 and got.min() >= 0.0 and got.max() <= 1.0:  # equal rows leave at least this much open
         slack = 1.0 - (1.0 - level) ** (1.0 / m)
         low, high = max(min(low, value - slack), 0.0), min(max(high, value + slack), 1.0)
-    if notes:
-        warnings.warn(WeakLogWarning("; ".join(notes)), stacklevel=3)
     return Replay(value, float(low), float(high), error, m, n, got, np.array(matched, np.int64), method, level,
                   tuple(notes), agent, len(others))  # fmt: skip

@@ -99,10 +99,16 @@ def full_text(result: Evaluation | Evaluations | Comparison, table: list[str], e
     parts += [notes] if notes else []
     if explain:
         parts.append(["Explained", *(line for name, text in facts_of(result) for line in _wrapped(f"{name}: {text}"))])
-    if result.cautions:
-        # not wrapped: somebody may search for them
-        parts.append(["WARNING", *(f"  {i}. {text}" for i, text in enumerate(result.cautions, 1))])
-    return "\n\n".join("\n".join(part) for part in parts)
+    return "\n".join(["\n\n".join("\n".join(part) for part in parts), *warning_block(result.cautions)])
+
+
+def warning_block(cautions: list[str]) -> list[str]:
+    """The warnings, numbered; not wrapped, as somebody may search for them.
+
+    >>> warning_block(["Too few rows."])
+    ['', 'WARNING', '  1. Too few rows.']
+    """
+    return ["", "WARNING", *(f"  {i}. {text}" for i, text in enumerate(cautions, 1))] if cautions else []
 
 
 def _wrapped(text: str) -> list[str]:
