@@ -15,6 +15,7 @@ import pytest
 import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, WeakLogWarning, compare, evaluate, replay
+from armwise.offline.logs.formats.lines import Lines
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_problems_of_every_column_are_told_at_once_and_each_on_its_own_line(writ
         Log.from_csv(path).validate()
     said = str(refused.value)
     assert said.startswith("the log has 21 problems")
-    assert "column 'reward' holds 'high', 'low', expected numbers: is it the right column?" in said
+    assert "column 'reward' holds 'high', 'low', expected numbers: is it the right column? (yes and no" in said
     assert (
         "line 2: probability is '50 percent' in column 'probability', expected a number (also lines 4, 6, 8 and 16"
         in said
@@ -497,3 +498,20 @@ def test_drift_is_drawn_and_told_from_chance(tmp_path, capsys):
     assert run(capsys, "evaluate", "nothing.csv", "--drift", "out.xyz")[2].startswith(
         "armwise evaluate: error: --drift"
     )
+
+
+def test_a_ragged_line_is_left_out_where_such_rows_are_and_lines_keep_their_numbers(tmp_path, capsys):
+    # The error said to give --skip-bad-rows, which did not help.
+    lines = ["arm,reward,p,age", *(f"{'ab'[i % 2]},{i % 3},0.5,{20 + i % 40}" for i in range(200))]
+    lines.insert(50, "a,1,0.5")
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    words = ["evaluate", tmp_path / "log.csv", "--probability", "p", "--contexts", "age", "--reward", "reward"]
+    code, out, err = run(capsys, *words)
+    assert code == 2 and "line 51: 3 cells, expected 4" in err and "--skip-bad-rows" in err
+    code, out, err = run(capsys, *words, "--skip-bad-rows")
+    assert code == 0 and "1 rows were left out (with more or fewer cells than the header)" in out
+    assert "200 used; left out: 1 with more or fewer cells than the header" in out
+    code, _, err = run(capsys, *words[:-1], "arm", "--skip-bad-rows")
+    assert code == 2 and "--skip-bad-rows" not in err  # it was given
+    # the row with number 98 stands in line 101: after the header and the ragged line
+    assert Lines([str(tmp_path / "log.csv")], ",", skip=True).place(98) == "line 101"

@@ -63,7 +63,7 @@ def judge(args: argparse.Namespace, work: Callable[[Any, dict[str, Any]], Any]) 
             "progress": sys.stderr.isatty(), "engine": args.engine, "one_sided": args.one_sided,
         })  # fmt: skip
 
-    found = telling(result)
+    found = telling(args, result)
     finish(args, found, found.text(args.explain), found.to_dict())
 
 

@@ -154,7 +154,7 @@ def split_commas(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def telling(work: Callable[[], Any]) -> Any:
+def telling(args: argparse.Namespace, work: Callable[[], Any]) -> Any:
     """Run the work without printing warnings, which its result holds; if it fails, print those of the log first."""
     from armwise.offline import LogError, WeakLogWarning
 
@@ -166,7 +166,7 @@ def telling(work: Callable[[], Any]) -> Any:
             texts = [str(each.message) for each in caught if issubclass(each.category, WeakLogWarning)]
             for text in dict.fromkeys(texts):
                 print(f"armwise: warning: {text}", file=sys.stderr)
-            if isinstance(error, LogError):
+            if isinstance(error, LogError) and not args.skip_bad_rows:
                 error.add_remedy("to leave such rows out, give --skip-bad-rows")
             raise
 

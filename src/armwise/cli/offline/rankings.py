@@ -31,7 +31,7 @@ def evaluate_rankings(args: argparse.Namespace, default: Callable[[str], Any]) -
     for name, value in vars(args).items():
         if name not in _TAKEN and value != default(name):
             raise BadInput(f"--{name.replace('_', '-')} is for logs of single decisions: {args.log[0]} holds rankings")
-    found = telling(lambda: _evaluated(args))
+    found = telling(args, lambda: _evaluated(args))
     if len(found) == 1:
         [result] = found.values()
         finish(args, result, result.text(args.explain), result.to_dict())

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
         return offline.replay(log, agent, horizon=args.horizon, level=args.level, runs=args.runs, seed=args.seed,
                               progress=sys.stderr.isatty())  # fmt: skip
 
-    found = telling(result)
+    found = telling(args, result)
     if args.save:
         found.agent.save(args.save)
     finish(args, found, found.table(), {"agent": repr(found.agent), **found.to_dict()})

@@ -355,6 +355,8 @@ class TableSource:
             start += len(rows)
             yield rows
         self.rows_left_out = {f"without a usable {field}": n for field, n in left_out.most_common()}
+        ragged = sum(self._lines.left_out.values()) if self._lines is not None else 0
+        self.rows_left_out |= {"with more or fewer cells than the header": ragged} if ragged else {}
 
     def part(self, first: int, last: int) -> TableSource:
         """The rows from ``first`` up to ``last``, which keep their numbers."""

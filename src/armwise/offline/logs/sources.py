@@ -356,15 +356,25 @@ def from_csv(
         if character is not None and len(character) != 1:
             raise ValueError(f"{name} is {character!r}, expected one character, as in ';'")
     found = delimiter or _delimiter(paths[0])
-    parse, lines = csv.ParseOptions(delimiter=found), Lines(paths, found)
+    skip = bool(mapping.get("skip", False))
+    lines = Lines(paths, found, skip=skip)
 
     def opened(one: str, read: Any = None, **options: Any) -> Iterator[Any]:
         """The schema and the batches of a file; what its parser refuses is told by line."""
         convert = csv.ConvertOptions(strings_can_be_null=True, decimal_point=decimal, **options)
+        ragged = 0
+
+        def pass_over(row: Any) -> str:
+            nonlocal ragged
+            ragged += 1
+            return "skip"
+
+        parse = csv.ParseOptions(delimiter=found, invalid_row_handler=pass_over if skip else None)
         try:
             with csv.open_csv(one, read, parse, convert) as reader:
                 yield reader.schema
                 yield from reader
+            lines.left_out[one] = ragged
         except pa.ArrowInvalid as error:
             raise LogError(lines.problems(one, str(error))) from None
 

@@ -62,7 +62,9 @@ def outcomes(role: str, column: str, values: np.ndarray) -> tuple[Floats, dict[i
         return numbers, {WHOLE_COLUMN: f"{role} has {some} in column {column!r}: {DECIMAL_REMEDY}"}
     if 2 * len(unread) > len(values):  # not some bad rows, but another column
         some = shown([values[i] for i in unread])
-        return numbers, {WHOLE_COLUMN: f"column {column!r} holds {some}, expected numbers: is it the right column?"}
+        hint = " (yes and no are read as 1 and 0, other words are not)" if len(set(values.tolist())) == 2 else ""
+        said = f"column {column!r} holds {some}, expected numbers: is it the right column?{hint}"
+        return numbers, {WHOLE_COLUMN: said}
     return numbers, {i: f"{role} is {values[i]!r:.60} in column {column!r}, expected a number" for i in unread}
 
 

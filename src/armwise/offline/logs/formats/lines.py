@@ -22,8 +22,9 @@ class Lines:
     'line 4'
     """
 
-    def __init__(self, paths: Sequence[str], delimiter: str) -> None:
-        self._paths, self._delimiter = list(paths), delimiter
+    def __init__(self, paths: Sequence[str], delimiter: str, *, skip: bool = False) -> None:
+        self._paths, self._delimiter, self._skip = list(paths), delimiter, skip
+        self.left_out: dict[str, int] = {}  # ragged lines of each file, where they are skipped; known after a pass
         self._firsts: list[int] | None = None  # of each file, its first row
         self._lines = array("q")
 
@@ -40,7 +41,9 @@ class Lines:
         self._firsts = []
         for path in self._paths:
             self._firsts.append(len(self._lines))
-            self._lines.extend(line for line, _ in _records(path, self._delimiter, header=False))
+            records = _records(path, self._delimiter, header=True)
+            width = len(next(records, (1, []))[1])
+            self._lines.extend(line for line, cells in records if not self._skip or len(cells) == width)
 
     def problems(self, path: str, error: str) -> list[str]:
         """Return what prevents a file from being read, by line; the parser's message if no line explains it."""
