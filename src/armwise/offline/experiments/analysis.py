@@ -29,7 +29,7 @@ PROVED = ("Howard, Ramdas, McAuliffe, Sekhon 2021, theorem 4 (empirical Bernstei
           "differences weighted by the chances that arms had when they were assigned")  # fmt: skip
 ASYMPTOTIC = "Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024 (asymptotic confidence sequence, normal mixture)"
 MISMATCH = "Lindon, Malek 2022 (sequential multinomial test of the shares)"
-LEAST = 100  # units of each arm for a chance to be best
+LEAST = 25  # events of each arm (and units without one) for a chance to be best: with fewer, 0.97 came true in 0.53
 DRAWS = 20_000
 FARTHEST = 1e8  # units ahead, beyond which nothing is promised
 SNAPSHOTS = 1.05  # growth of the units between two points of the history
@@ -213,9 +213,12 @@ class ExperimentAnalysis:
         return ArmResult(self.arms[a], metric.name, n, float(lifts.means[a]), low, high, **own)
 
     def _chances(self, metric: Metric) -> Floats:
-        """Chances to be best, where they are calibrated: the shares never moved, and every arm has some units."""
+        """Chances to be best, where they are calibrated: the shares never moved, and every arm has enough events."""
         lifts, K = self.lifts[metric.name], len(self.arms)
-        if np.any(self._most - self._least > 1e-9) or np.any(lifts.units < LEAST):
+        events = lifts.events
+        if metric.kind == "rate":
+            events = np.minimum(events, lifts.units * (1.0 - np.nan_to_num(lifts.means)))
+        if np.any(self._most - self._least > 1e-9) or np.any(events < LEAST):
             return np.full(K, np.nan)
         n = lifts.units[:, None]
         z = stream(0, "chance to be best")

@@ -67,6 +67,7 @@ class LiftSequence:
         )
         zeros = np.zeros((n_arms, *shape))
         self.units, self._totals, self._own = zeros.copy(), zeros.copy(), zeros.copy()
+        self._sizes, self._squares = zeros.copy(), zeros.copy()  # of an arm's values
         # per arm: sums of X's part of the arm and of control, of their squares, of g
         self._up, self._down, self._up2, self._down2, self._g = (zeros.copy() for _ in range(5))
         # per arm, without a cap: units, squares and cubes of deviations; of g-weights, what scales the sum's moments
@@ -106,6 +107,8 @@ class LiftSequence:
         for a, each in enumerate(mine):
             self.units[a] += each.sum(axis=-1)
             self._totals[a] += (each * y).sum(axis=-1)
+            self._sizes[a] += (each * np.abs(y)).sum(axis=-1)
+            self._squares[a] += (each * np.square(y)).sum(axis=-1)
 
     @staticmethod
     def _before(values: Any, carried: Floats) -> Floats:
@@ -195,6 +198,12 @@ class LiftSequence:
     def standard_errors(self) -> Floats:
         """The standard error of each arm's own mean, as for a fixed number of units."""
         found: Floats = self._unit * np.sqrt(self._own) / np.maximum(self.units, 1.0)
+        return found
+
+    @property
+    def events(self) -> Floats:
+        """How many units of each arm make up its sum: of clicks their number, of amounts fewer where some are large."""
+        found: Floats = np.square(self._sizes) / np.maximum(self._squares, 1e-300)
         return found
 
     def ready(self, a: int) -> Any:

@@ -390,7 +390,7 @@ def _no_reward(rows: LogBlock, i: int) -> str:
     if rows.names is None:
         return f"reward is {value}, expected a finite number"
     said = f"reward is {'missing' if np.isnan(value) else value} in column {rows.names.rewards!r}"
-    return f"{said}, expected a number: leave out decisions without an outcome, or fill in what no outcome is worth"
+    return f"{said}, expected a number: if no outcome is an outcome (no click), fill in what it is worth, such as 0"
 
 
 def _no_probability(rows: LogBlock, i: int) -> str:
