@@ -392,3 +392,8 @@ def test_a_chance_to_be_best_is_given_where_it_is_calibrated(monkeypatch: pytest
             mine = (said >= low) & (said <= high)
             error = np.sqrt(0.25 / mine.sum())  # at most
             assert abs(said[mine].mean() - true[mine].mean()) < 2.5 * error, "calibrated within 2.5 errors"
+
+
+def test_shares_of_other_rows_are_named() -> None:
+    with pytest.raises(ValueError, match=r"shares must be a chance of each of the 2 arms in each of the 4 rows"):
+        aw.offline.verdict(["a", "b"] * 2, [0, 1] * 2, shares=[[0.5, 0.5]] * 3)

@@ -91,3 +91,36 @@ def test_a_client_is_used_by_every_worker(run: object, tmp_path: Path) -> None:
         [sys.executable, "-c", CLIENT, running.url], capture_output=True, text=True, timeout=60, check=True
     )
     assert sorted(done.stdout.split()) == ["a"] * 5
+
+
+EXPERIMENT = """
+import os, sys
+import armwise as aw
+
+test = aw.Experiment("colour", ["a", "b"], storage=sys.argv[1])
+arm = test.assign("u1")
+child = os.fork()
+if not child:
+    for work in (lambda: test.assign("u1"), lambda: aw.Experiment("colour", ["a", "b"], storage=sys.argv[1])):
+        try:
+            work()
+        except RuntimeError as error:
+            print(error, flush=True)
+    test.close()
+    with aw.Experiment("other", ["a", "b"]) as own:
+        print(own.assign("u1") in ("a", "b"), flush=True)
+    sys.exit(0)
+os.waitpid(child, 0)
+print(test.assign("u1") == arm, flush=True)
+test.close()
+"""
+
+
+def test_a_forked_child_is_told_to_open_its_own_experiment(tmp_path: Path) -> None:
+    """It hung for ever."""
+    words = [sys.executable, "-c", EXPERIMENT, str(tmp_path / "d")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    told, busy, own, same = done.stdout.splitlines()
+    assert "this Experiment was opened" in told and "open it after the fork" in told
+    assert "is serving from this journal" in busy
+    assert (own, same) == ("True", "True")

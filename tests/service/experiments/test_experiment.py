@@ -360,6 +360,7 @@ def test_bad_definitions_are_named() -> None:
         ({"arms": ["a"]}, "arms"), ({"holdout": 1.5}, "holdout"), ({"storage": 5}, "storage"),
         ({"least": 0.9}, "least"),
         ({"metrics": "assigned"}, "'assigned'"), ({"name": "a/b"}, "no '/'"), ({"eligible": ["de"]}, "eligible"),
+        ({"clock": 3}, "clock must be a function"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             aw.Experiment(**({"name": "colour", "arms": ["a", "b"]} | arguments))

@@ -423,6 +423,9 @@ def verdict(
     if y.shape != index.shape or not len(y):
         raise ValueError(f"values must be numbers, one for each arm, got {short(values)}")
     p = read_split(split, arms) if shares is None else _numbers("shares", shares)
+    if p.shape not in ((len(arms),), (len(index), len(arms))):
+        wanted = f"a chance of each of the {len(arms)} arms in each of the {len(index)} rows"
+        raise ValueError(f"shares must be {wanted}, got shape {p.shape}")
     metrics = read_metrics(metric)
     if len(metrics) > 1:
         raise ValueError(

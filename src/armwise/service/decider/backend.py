@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -147,3 +148,26 @@ def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:
         return Decided(it.id, it.arm, it.probability, dict(it.probabilities), context, arms)
     p, arm = decision.p, decision.arm
     return Decided(write.id, arms.ids[arm], p[arm], p, context, arms)
+
+
+def read_clock(clock: Any) -> None:
+    """ValueError unless a given clock gives seconds.
+
+    >>> read_clock(lambda: 0.0)
+    """
+    told = clock() if callable(clock) else clock
+    if clock is not None and not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
+        raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")
+
+
+def forked(what: str, process: int) -> str:
+    """The error of an object that was opened in this process, in a child that it forked.
+
+    >>> forked("Decider", 17)[:40]
+    'this Decider was opened in process 17, b'
+    """
+    return (
+        f"this {what} was opened in process {process}, before it forked this one, which cannot share it: open it "
+        "after the fork (on first use, or in a post-fork hook), or run `armwise serve` for all processes and use "
+        "aw.Client"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import warnings
@@ -19,7 +18,7 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context, read_named_arms
 from armwise.offline.logs.cohorts import duration
 from armwise.service.decider.asynchronous import AsyncVerbs
-from armwise.service.decider.backend import APP, Backend
+from armwise.service.decider.backend import APP, Backend, forked, read_clock
 from armwise.service.decider.decided import Decided, Explanation, ListRewards, Ranked, Receipt, UnknownDecision
 from armwise.service.decider.describe import described, held_in_memory
 from armwise.service.decider.folder import Folder
@@ -105,10 +104,7 @@ class Decider(AsyncVerbs):
             raise ValueError(f"storage must be a folder, or an agent, got {type(storage).__name__} {storage!r:.60}")
         if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
             raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
-        told = clock() if callable(clock) else clock
-        if clock is not None and not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
-            raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")
-
+        read_clock(clock)
         own = held_in_memory(agent) if storage is None else None
 
         def creation(before: Creation | None) -> Creation:
@@ -139,11 +135,7 @@ class Decider(AsyncVerbs):
     def _backend(self) -> Backend:
         """Return the storage; raise RuntimeError in a process forked after it was opened."""
         if os.getpid() != self._process:
-            raise RuntimeError(
-                f"this Decider was opened in process {self._process}, before it forked this one, which cannot share "
-                "it: open it after the fork (on first use, or in a post-fork hook), or run `armwise serve` for all "
-                "processes and use aw.Client"
-            )
+            raise RuntimeError(forked("Decider", self._process))
         return self._opened
 
     # ------------------------------------------------------------------ the verbs

@@ -12,6 +12,7 @@ from typing import Any, Self
 from armwise.core.arguments import short
 from armwise.offline.experiments.verdict import ExperimentVerdict
 from armwise.service.config import open_store
+from armwise.service.decider.backend import forked, read_clock
 from armwise.service.decider.client import Client
 from armwise.service.decider.remote_experiment import RemoteExperiment
 from armwise.service.engine.engine import Engine
@@ -23,6 +24,16 @@ from armwise.service.log.retain import Erased
 
 _open: dict[str, tuple[Engine, list[object]]] = {}  # engines of this process by folder, with their users
 _opening = threading.Lock()
+
+
+def _forget_after_fork() -> None:
+    """A forked child has none of the parent's engines: their threads are not there."""
+    global _opening
+    _open.clear()
+    _opening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
 
 
 def _engine(storage: str | None, clock: Callable[[], float] | None, user: object) -> tuple[Engine, str]:
@@ -109,7 +120,9 @@ class Experiment:
             arms, metrics, split=split, risk=risk, planned=planned, start=start, ramp=ramp, holdout=holdout,
             exposure=exposure, eligible=eligible, forced=forced, mode=mode, least=least,
         )  # fmt: skip
+        read_clock(clock)
         self.name, self._arms, self._closed, self._key = name, definition.arms, False, ""
+        self._process = os.getpid()
         self._made: HostedExperiment | RemoteExperiment
         if isinstance(storage, Client):
             remote = self._made = RemoteExperiment(storage, name)
@@ -126,7 +139,14 @@ class Experiment:
     def _hosted(self) -> HostedExperiment | RemoteExperiment:
         if self._closed:
             raise ValueError("this Experiment is closed: make it again, with the same name and storage")
+        if self._forked:
+            raise RuntimeError(forked("Experiment", self._process))
         return self._made
+
+    @property
+    def _forked(self) -> bool:
+        """Whether this process was forked after the folder was opened; a client makes connections of its own."""
+        return bool(self._key) and os.getpid() != self._process
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name!r}: {', '.join(self._arms)}>"
@@ -333,7 +353,7 @@ class Experiment:
         """
         if not self._closed:
             self._closed = True
-            if self._key:
+            if self._key and not self._forked:
                 _release(self._key, self)
 
     def __enter__(self) -> Self:
