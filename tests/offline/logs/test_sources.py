@@ -95,7 +95,7 @@ def test_what_is_missing_is_said_by_the_columns_name_with_the_remedy(frame, tmp_
     assert (
         first == "line 9: contexts holds NaN or infinity in column 'age': fill it, or leave the column out of contexts"
     )
-    assert second.startswith("line 11: reward is missing in column 'reward'") and "leave out decisions" in second
+    assert second.startswith("line 11: reward is missing in column 'reward'") and "fill in what it is worth" in second
 
 
 class InNames:
