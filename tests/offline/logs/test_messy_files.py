@@ -509,9 +509,17 @@ def test_a_ragged_line_is_left_out_where_such_rows_are_and_lines_keep_their_numb
     code, out, err = run(capsys, *words)
     assert code == 2 and "line 51: 3 cells, expected 4" in err and "--skip-bad-rows" in err
     code, out, err = run(capsys, *words, "--skip-bad-rows")
-    assert code == 0 and "1 rows were left out (with more or fewer cells than the header)" in out
+    assert code == 0 and "1 row was left out (with more or fewer cells than the header)" in out
     assert "200 used; left out: 1 with more or fewer cells than the header" in out
     code, _, err = run(capsys, *words[:-1], "arm", "--skip-bad-rows")
     assert code == 2 and "--skip-bad-rows" not in err  # it was given
     # the row with number 98 stands in line 101: after the header and the ragged line
     assert Lines([str(tmp_path / "log.csv")], ",", skip=True).place(98) == "line 101"
+
+
+def test_an_answer_names_no_winner_where_every_policy_may_be_one():
+    rng = np.random.default_rng(3)
+    log = Log(arms=rng.integers(0, 4, 800), rewards=rng.random(800) < 0.02, probabilities=0.25, n_arms=4)
+    found = evaluate(log, {str(a): np.eye(4)[a] for a in range(4)}, "snips", baseline="logged", warn=False)
+    assert found.answer.startswith("This log does not tell which of 4 policies earns most: ")
+    assert "highest value" in found.answer and "would have earned most" not in found.answer

@@ -258,7 +258,8 @@ class TableSource:
     def remarks(self) -> list[str]:
         """Return remarks on how the table was read."""
         left = sum(self.rows_left_out.values())
-        rows = [f"{left:,} rows were left out ({', '.join(self.rows_left_out)}): the answer is about the others, which "
+        verb = "row was" if left == 1 else "rows were"
+        rows = [f"{left:,} {verb} left out ({', '.join(self.rows_left_out)}): the answer is about the others, which "
                 "may differ from them"] if left else []  # fmt: skip
         return [*self._remarks, *rows]
 

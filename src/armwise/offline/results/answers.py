@@ -46,15 +46,19 @@ def of_several(results: Evaluations) -> str:
         return _of_apart(results, judged) + _see(results.weaknesses)
     best = max(judged, key=lambda name: judged[name].value)
     top, level = judged[best], results[best].level
+    rivals = [name for name, e in judged.items() if name != best and e.high > top.low]
+    lift = results[best].lift
+    none_is_worse = lift is not None and lift.low <= 0.0 and 0 < len(rivals) == len(judged) - 1
     text = f"Of {len(judged)} policies, {best} would have earned most: {_value(top, level, results[best].per)}"
+    if none_is_worse:
+        text = (f"This log does not tell which of {len(judged)} policies earns most: {best} has the highest value, "
+                f"{_value(top, level, results[best].per)}")  # fmt: skip
     if len(judged) == 1:
         text = f"{best} would have earned {_value(top, level, results[best].per)}"
-    lift = results[best].lift
     text += f", {_lift(lift, results[best].logged)}." if lift is not None else "."
-    rivals = [name for name, e in judged.items() if name != best and e.high > top.low]
-    if rivals:
+    if rivals and not none_is_worse:
         text += f" By these intervals {_listed(rivals)} may be as good."
-    elif len(judged) > 1:
+    elif len(judged) > 1 and not rivals:
         text += " Its interval lies above those of all others."
     if left:
         text += f" This log cannot say what {_listed(left)} would have earned."

@@ -37,6 +37,7 @@ _OTHERS = (
     ("looks like the probabilities", ""),
     ("look like outcomes", ""),
     ("rows were left out", ""),
+    ("row was left out", ""),
     ("two columns are called", ""),
 )
 _ORDER = (*_NO_ANSWER, *_OTHERS)

@@ -23,7 +23,7 @@ FROM_MOMENTS = (*_SYMMETRIC, "skew-corrected")
 _HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which these intervals rest on
 _VERY_HEAVY = 0.7  # above which no size of a log is enough (Vehtari et al. 2024), whatever the interval knows
 _SPREAD = 5.0  # the largest weight over the mean of those above zero, below which no tail matters
-HEAVY_PRODUCT = 0.25  # Pareto k of |w r| and of |r| above which an interval from moments may end too near
+HEAVY_PRODUCT = 0.3  # Pareto k of |w r| and of |r| above which an interval from moments may end too near
 _POINTS = 200  # of the effective sample size over time
 _ENOUGH = 30  # effective rows below which no interval is to be relied on
 
