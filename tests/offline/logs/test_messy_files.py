@@ -523,3 +523,14 @@ def test_an_answer_names_no_winner_where_every_policy_may_be_one():
     found = evaluate(log, {str(a): np.eye(4)[a] for a in range(4)}, "snips", baseline="logged", warn=False)
     assert found.answer.startswith("This log does not tell which of 4 policies earns most: ")
     assert "highest value" in found.answer and "would have earned most" not in found.answer
+
+
+def test_one_end_of_each_interval_makes_no_rivals():
+    # Upper ends are infinite, and the control that was beaten by far was named as "may be as good".
+    rng = np.random.default_rng(3)
+    arms = rng.integers(0, 2, 3000)
+    log = Log(arms=arms, rewards=rng.random(3000) < 0.3 + 0.03 * arms, probabilities=0.5, n_arms=2)
+    policies = {"control": [1.0, 0.0], "new": [0.0, 1.0]}
+    for options in ({"one_sided": "lower"}, {"level": 0.8, "baseline": "control"}):
+        found = evaluate(log, policies, "snips", warn=False, **options)
+        assert "may be as good" not in found.answer and "above those of all" not in found.answer

@@ -46,8 +46,11 @@ def of_several(results: Evaluations) -> str:
         return _of_apart(results, judged) + _see(results.weaknesses)
     best = max(judged, key=lambda name: judged[name].value)
     top, level = judged[best], results[best].level
-    rivals = [name for name, e in judged.items() if name != best and e.high > top.low]
     lift = results[best].lift
+    both_ends = math.isfinite(top.low) and math.isfinite(top.high)  # one end does not rank policies
+    beaten = lift.baseline if lift is not None and lift.low > 0.0 else ""
+    near = [name for name, e in judged.items() if name != best and e.high > top.low]
+    rivals = [name for name in near if both_ends and name != beaten]
     none_is_worse = lift is not None and lift.low <= 0.0 and 0 < len(rivals) == len(judged) - 1
     text = f"Of {len(judged)} policies, {best} would have earned most: {_value(top, level, results[best].per)}"
     if none_is_worse:
@@ -58,7 +61,7 @@ def of_several(results: Evaluations) -> str:
     text += f", {_lift(lift, results[best].logged)}." if lift is not None else "."
     if rivals and not none_is_worse:
         text += f" By these intervals {_listed(rivals)} may be as good."
-    elif len(judged) > 1 and not rivals:
+    elif len(judged) > 1 and not near:
         text += " Its interval lies above those of all others."
     if left:
         text += f" This log cannot say what {_listed(left)} would have earned."
