@@ -29,14 +29,14 @@ class RidgeBatches(Batches[A], Generic[A]):
     """Rounds over which ridge and noise stand still; the first rows, which settle an open ridge, are looped."""
 
     def compiled(self, agent: A) -> bool:
-        return self._has_kernel(agent)
+        return isinstance(agent._model, Ridge) and agent._model.window is None
 
     def step(self, agent: A) -> Any:
         """Single decisions of the agent as it is now (see ``Stepped``), if they are worth it."""
         return None
 
     def learn(self, agent: A, contexts: Any, choices: Choices, rewards: Floats) -> int | None:
-        if isinstance(contexts, list) or not self._has_kernel(agent):
+        if isinstance(contexts, list) or not self.compiled(agent):
             return None
         n = self._steady_rounds(agent, len(rewards))
         if n:
@@ -45,7 +45,7 @@ class RidgeBatches(Batches[A], Generic[A]):
         return n
 
     def block(self, agent: A, contexts: Any, rewards: Floats) -> Played | None:
-        if not self._has_kernel(agent):
+        if not self.compiled(agent):
             return None
         n = self._steady_rounds(agent, len(rewards))
         if n == 0:
@@ -62,9 +62,6 @@ class RidgeBatches(Batches[A], Generic[A]):
         Rewards are measured from the model's centre.
         """
         raise NotImplementedError
-
-    def _has_kernel(self, agent: A) -> bool:
-        return isinstance(agent._model, Ridge) and agent._model.window is None
 
     def _steady_rounds(self, agent: A, n: int) -> int:
         """How many of the next ``n`` rewards leave ridge and noise as they are."""

@@ -149,13 +149,11 @@ class CrossfitRidge:
         """Solve for the models of these sums."""
         if sums.gram is None or sums.moment is None:
             raise ValueError("the log is empty: there is nothing to fit a reward model to")
-        self._solve(sums.gram, sums.moment)
-        return self
-
-    def _solve(self, gram: Floats, moment: Floats) -> None:
+        gram, moment = sums.gram, sums.moment
         self._whole = self._solved(gram.sum(axis=0)[None], moment.sum(axis=0)[None])[0]
         # each fold learns from the others
         self._theta = self._solved(gram.sum(axis=0) - gram, moment.sum(axis=0) - moment)
+        return self
 
     def _solved(self, gram: Floats, moment: Floats) -> Floats:
         rows = gram[..., 0, 0].sum(axis=1)  # the first feature is 1
