@@ -24,7 +24,7 @@ import armwise as aw
 from armwise.service.engine.requests.slots import MARK, slot_id
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export_journal import entries, played
+from armwise.service.log.export_journal import entries, played_arm
 from armwise.service.log.verify import verify
 
 _FORKING = multiprocessing.get_context("forkserver")
@@ -109,7 +109,7 @@ def check(folder: str, decided: dict[str, tuple[str, float]], rewarded: set[str]
     assert not lost, f"{len(lost)} acknowledged decisions are lost, such as {lost[0]}"
     for id, (arm, probability) in decided.items():
         decision = there[id].decision
-        assert (played(decision), decision.p[decision.arm]) == (arm, probability), f"{id} was answered otherwise"
+        assert (played_arm(decision), decision.p[decision.arm]) == (arm, probability), f"{id} was answered otherwise"
     lists = Counter(id.partition(MARK)[0] for id in there if MARK in id)
     halves = [event for event, slots in lists.items() if slots != len(there[slot_id(event, 0)].decision.slots)]
     assert not halves, f"{len(halves)} lists are there in part, such as {halves[0]}"

@@ -80,7 +80,7 @@ def _table(
     """
     mapping = dict(mapping)
     skip, horizon = mapping.pop("skip", False), mapping.pop("horizon", None)
-    ours = service_log.is_log(names)
+    ours = service_log.is_service_log(names)
     if ours and batches is not None and service_log.as_usual(mapping, n_arms, arm_names):
         return dsjson.from_batches(batches, names, horizon)
     if horizon is not None:

@@ -55,7 +55,7 @@ from armwise.service.journal.events import (
     decided,
 )
 from armwise.service.journal.writes import Write, Written
-from armwise.service.log.export_journal import played
+from armwise.service.log.export_journal import played_arm
 from armwise.service.log.retain import Erased, Retention, merge
 from armwise.service.log.subjects import DECISION
 
@@ -230,7 +230,7 @@ class HostedExperiment:
     def prepared(self, unit: str, written: Written) -> Assignment:
         """The assignment that ``prepare`` made, once it is journaled."""
         decision = decided(written.row)
-        arm, p = played(decision), decision.p[decision.arm]
+        arm, p = played_arm(decision), decision.p[decision.arm]
         self._keep(written.row.id, arm, p, False)
         return Assignment(arm, unit, "assigned", p)
 
@@ -271,7 +271,7 @@ class HostedExperiment:
             for unit, (home, place) in firsts.items():
                 if home in written:
                     decision = decided(written[home][place].row)
-                    self._keep(ids[unit], played(decision), decision.p[decision.arm], count)
+                    self._keep(ids[unit], played_arm(decision), decision.p[decision.arm], count)
                 if (known := self._known.get(ids[unit])) is not None:
                     answers[unit] = Assignment(known[0], unit, "assigned", known[1])
                     del left[unit]
@@ -295,7 +295,7 @@ class HostedExperiment:
         """Look for units that the journal has, and that are not in memory."""
         new = [id for id in dict.fromkeys(ids) if id not in self._known]
         for id, (decision, counts) in self._assigned(new).items():
-            self._keep(id, played(decision), decision.p[decision.arm], counts)
+            self._keep(id, played_arm(decision), decision.p[decision.arm], counts)
 
     def _assigned(self, ids: Sequence[str]) -> dict[str, tuple[Decision, bool]]:
         """The decisions that have these ids, from the journals that may have them, and whether the units count."""
@@ -366,7 +366,7 @@ class HostedExperiment:
         for group in groups.values():
             self.engine.writer.write(group)
         for id, (decision, counts) in assigned.items():
-            self._keep(id, played(decision), decision.p[decision.arm], counts or not made.stopped)
+            self._keep(id, played_arm(decision), decision.p[decision.arm], counts or not made.stopped)
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         """Take in outcomes, ``BATCH`` in a commit: unit, value, metric (None: the goal), and an id that counts once."""

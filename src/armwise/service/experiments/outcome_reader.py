@@ -17,7 +17,7 @@ from armwise.offline.experiments.early import EarlyLooks
 from armwise.service.experiments.definition import Definition
 from armwise.service.journal.events import Decision, Reward, Row, decided
 from armwise.service.journal.journal import Journal
-from armwise.service.log.export_journal import played
+from armwise.service.log.export_journal import played_arm
 
 if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine
@@ -201,7 +201,7 @@ class OutcomeReader:
         shares = self._shares.get(row.id)
         if shares is None:
             return None
-        arm = self.definition.arms.index(played(decision))
+        arm = self.definition.arms.index(played_arm(decision))
         return _Unit(row.id, (part, row.seq), row.time, row.time + decision.window, arm, shares)
 
     def _settle(self, journals: list[Journal], app: str, now: int) -> None:

@@ -152,7 +152,7 @@ def as_json(entry: Entry) -> bytes:
     return msgspec.json.encode(
         {
             "seq": row.seq, "id": row.id, "time": stamp(row.time), "context": decision.context, "arms": decision.arms,
-            "offered": len(decision.p), "probabilities": decision.p, "arm": played(decision), "index": decision.arm,
+            "offered": len(decision.p), "probabilities": decision.p, "arm": played_arm(decision), "index": decision.arm,
             "probability": decision.p[decision.arm], "reward": entry.reward, "rewards": status.n,
             **entry.terms,
             "outcomes": [outcome.to_dict() for outcome in received],
@@ -162,10 +162,10 @@ def as_json(entry: Entry) -> bytes:
     )  # fmt: skip
 
 
-def played(decision: Decision) -> str:
+def played_arm(decision: Decision) -> str:
     """The id of the arm that was played.
 
-    >>> played(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
+    >>> played_arm(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
     'a'
     """
     return read_arm(bytes(decision.arms[decision.arm])).id

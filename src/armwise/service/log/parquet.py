@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from armwise.service.log.export_journal import Entry, Outcome, played
+from armwise.service.log.export_journal import Entry, Outcome, played_arm
 
 ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
@@ -93,7 +93,7 @@ def schema() -> Any:
 def _columns(entry: Entry) -> dict[str, Any]:
     row, decision, status, received = entry[:4]
     return {
-        "seq": row.seq, "id": row.id, "time": row.time, "arm": played(decision),
+        "seq": row.seq, "id": row.id, "time": row.time, "arm": played_arm(decision),
         "probability": decision.p[decision.arm], "reward": entry.reward, "index": decision.arm,
         "context": bytes(decision.context).decode(), "arms": [bytes(arm).decode() for arm in decision.arms],
         "offered": len(decision.p), "probabilities": decision.p, "rewards": status.n,

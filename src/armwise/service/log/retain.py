@@ -328,7 +328,7 @@ class Retention:
         looked, left = end, False
         while start >= 0 and not self._ending.is_set():
             found, alone, start = self._find(journal, turn, start, end, waiting)
-            for chunk in _batches(found, alone):
+            for chunk in _decisions_in_batches(found, alone):
                 if self._ending.is_set():
                     return went
 
@@ -434,7 +434,7 @@ def _pages(journal: Journal, start: int, end: int) -> Iterator[list[Any]]:
         start = rows[-1][0]
 
 
-def _batches(found: dict[Key, list[int]], alone: list[int]) -> Iterator[dict[Key, list[int]]]:
+def _decisions_in_batches(found: dict[Key, list[int]], alone: list[int]) -> Iterator[dict[Key, list[int]]]:
     keys = list(found)
     for at in range(0, len(keys), BATCH):
         yield {key: found[key] for key in keys[at : at + BATCH]}

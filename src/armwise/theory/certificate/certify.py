@@ -128,7 +128,7 @@ def _class(
         chosen = LOGISTIC if link == "logistic" else link
         if not isinstance(chosen, Link):
             raise ValueError(f'link must be "logistic" or a Link, got {link!r:.80}')
-        wide = rounds if shared else _side_by_side(rounds)
+        wide = rounds if shared else _features_by_arm(rounds)
         S = norm if shared else norm * math.sqrt(rounds.n_arms)
         D = d if shared else d * rounds.n_arms
         ridge = positive("lam", lam) if lam is not None else D / S**2 if chosen is LOGISTIC else (noise / S) ** 2 * D
@@ -188,7 +188,7 @@ def _below_ceiling(rounds: Rounds, looks: list[int], ceiling: float, noise: floa
     return np.array(found)
 
 
-def _side_by_side(rounds: Rounds) -> Rounds:
+def _features_by_arm(rounds: Rounds) -> Rounds:
     """One context for all arms as features: a block of coordinates for each arm."""
     K = rounds.n_arms
 

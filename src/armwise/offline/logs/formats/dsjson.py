@@ -169,7 +169,7 @@ class Events:
     def _read(self) -> Iterator[tuple[int, Any, str]]:
         """(line number, event in the terms of dsjson, what is wrong with the line)."""
         for number, line, unread in self._lines():
-            ours = isinstance(line, dict) and service_log.is_log(line)
+            ours = isinstance(line, dict) and service_log.is_service_log(line)
             yield number, service_log.as_event(line) if ours else line, unread
 
     def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:

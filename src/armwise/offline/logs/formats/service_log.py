@@ -19,10 +19,10 @@ _TERMS = ("status", "age", "window", "default", "rule", "learn", "active")
 _ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes", *_TERMS)
 
 
-def is_log(names: Collection[str]) -> bool:
+def is_service_log(names: Collection[str]) -> bool:
     """Return whether these are the fields of a line, or the columns of a table, that the service wrote.
 
-    >>> is_log({"context", "arms", "arm", "index", "probability", "reward"}), is_log(["arm", "reward"])
+    >>> is_service_log({"context", "arms", "arm", "index", "probability", "reward"}), is_service_log(["arm", "reward"])
     (True, False)
     """
     return all(name in names for name in _NEEDED)

@@ -70,7 +70,7 @@ def holds_rankings_alone(path: Path) -> bool:
     >>> holds_rankings_alone(path)
     True
     """
-    if path.suffix == ".parquet" and not service_log.is_log(service_log.columns(str(path))):
+    if path.suffix == ".parquet" and not service_log.is_service_log(service_log.columns(str(path))):
         return False
     found = False
     for number, line in _lines(path):
@@ -146,7 +146,7 @@ def _from_vw(line: Any) -> _Ranking | str:
         and outcomes is None
         and "_slots" not in context
         and _is_number(line.get("_label_cost"))
-    ) or (isinstance(line, dict) and service_log.is_log(line)):
+    ) or (isinstance(line, dict) and service_log.is_service_log(line)):
         return _SINGLE
     if not isinstance(context, dict) or not isinstance(context.get("_multi"), list) or not isinstance(outcomes, list):
         return "not a ranking: expected an object with 'c', its '_multi' and '_slots', and '_outcomes'"
@@ -197,7 +197,7 @@ def _slot_event(line: Any, number: int) -> dict[str, Any] | None:
     """A slot of the service's log, in either of its formats, as an event; None of any other line."""
     if not isinstance(line, dict):
         return None
-    if service_log.is_log(line):
+    if service_log.is_service_log(line):
         line = service_log.as_event(line) | {"EventId": str(line.get("id", number))}
     event = line.get("EventId")
     return line if isinstance(event, str) and _MARK in event and "_labelIndex" in line else None
