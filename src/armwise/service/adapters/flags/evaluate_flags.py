@@ -33,7 +33,7 @@ from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply
 from armwise.service.web.offload import in_thread
-from armwise.service.web.v1.schemas import said
+from armwise.service.web.v1.schemas import schema_only
 
 MAX_UNIT = 4096  # characters of a targeting key
 MAX_FLAGS = 1000  # in one bulk evaluation
@@ -43,7 +43,7 @@ KEPT = 100_000  # answers that are kept, so that evaluating again costs no look 
 _UNIT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_UNIT}
 RawContext = Annotated[
     msgspec.Raw,
-    said(
+    schema_only(
         allOf=[
             {"$ref": "#/components/schemas/Features"},
             {"type": "object", "required": ["targetingKey"], "properties": {"targetingKey": _UNIT}},

@@ -18,14 +18,14 @@ from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.decisions import is_final
-from armwise.service.web.v1.schemas import said
+from armwise.service.web.v1.schemas import schema_only
 
 EXPOSURE = "exposure"  # the name of the event that says a variant was shown
 _NAME = {"type": "string", "minLength": 1, "maxLength": 256}
 _NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
 Details = Annotated[
     dict[str, Any],
-    said(
+    schema_only(
         properties={
             "flag": _NAME,
             "decision": _NAME,

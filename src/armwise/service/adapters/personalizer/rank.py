@@ -18,7 +18,7 @@ from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Handler, Problem, Response, Route, finite, read_object, reply
-from armwise.service.web.v1.schemas import said
+from armwise.service.web.v1.schemas import schema_only
 
 MAX_ACTIONS = 50
 EARLY = ("personalizer/v1.0", "personalizer/v1.1-preview.3")
@@ -34,10 +34,10 @@ _ACTION: dict[str, Any] = {
         "features": {"type": "array", "items": {"$ref": "#/components/schemas/Features"}},
     },
 }
-Actions = Annotated[list[Annotated[msgspec.Raw, said(**_ACTION)]], said(minItems=1, maxItems=MAX_ACTIONS)]
+Actions = Annotated[list[Annotated[msgspec.Raw, schema_only(**_ACTION)]], schema_only(minItems=1, maxItems=MAX_ACTIONS)]
 RawContext = Annotated[
     msgspec.Raw,
-    said(anyOf=[{"type": "array", "items": {"$ref": "#/components/schemas/Features"}}, {"type": "null"}]),
+    schema_only(anyOf=[{"type": "array", "items": {"$ref": "#/components/schemas/Features"}}, {"type": "null"}]),
 ]
 Optional = msgspec.UnsetType | None  # absent or null, which mean the same here
 
@@ -74,7 +74,7 @@ class RankAnswer(msgspec.Struct):
 class RankReward(msgspec.Struct, forbid_unknown_fields=True):
     """A reward in [-1, 1]."""
 
-    value: Annotated[float, said(minimum=-1, maximum=1)]
+    value: Annotated[float, schema_only(minimum=-1, maximum=1)]
 
 
 _decode = msgspec.json.Decoder(RankRequest)

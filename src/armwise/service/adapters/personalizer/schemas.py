@@ -1,7 +1,7 @@
 """What Personalizer's administration, slots and evaluations take and answer, as structs: for the OpenAPI document.
 
-Requests that are read into structs have these in their own modules; ``said`` states what the code checks in its own
-words.
+Requests that are read into structs have these in their own modules; ``schema_only`` states what the code checks in its
+own words.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import msgspec
 
 from armwise.service.journal.events import RULES
-from armwise.service.web.v1.schemas import Name, said
+from armwise.service.web.v1.schemas import Name, schema_only
 
 Unset = msgspec.UnsetType
-Duration = Annotated[str, said(pattern=r"^P", description="ISO 8601, such as PT10M.")]
-Moment = Annotated[str, said(description="ISO 8601, such as 2026-01-31T12:00:00Z.")]
-Reward = Annotated[float, said(minimum=-1, maximum=1)]
+Duration = Annotated[str, schema_only(pattern=r"^P", description="ISO 8601, such as PT10M.")]
+Moment = Annotated[str, schema_only(description="ISO 8601, such as 2026-01-31T12:00:00Z.")]
+Reward = Annotated[float, schema_only(minimum=-1, maximum=1)]
 
 
 class SlotAnswer(msgspec.Struct):
@@ -43,7 +43,7 @@ class SlotReward(msgspec.Struct, forbid_unknown_fields=True):
 class MultiSlotReward(msgspec.Struct, forbid_unknown_fields=True):
     """The rewards of an event's slots, each named once."""
 
-    reward: Annotated[list[SlotReward], said(minItems=1, maxItems=50)]
+    reward: Annotated[list[SlotReward], schema_only(minItems=1, maxItems=50)]
 
 
 class ServiceConfiguration(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,14 +51,14 @@ class ServiceConfiguration(msgspec.Struct, forbid_unknown_fields=True):
 
     rewardWaitTime: Duration | Unset | None = msgspec.UNSET
     defaultReward: Reward | Unset | None = msgspec.UNSET
-    rewardAggregation: Annotated[str, said(description=" or ".join(RULES))] | Unset | None = msgspec.UNSET
-    explorationPercentage: Annotated[float, said(minimum=0, maximum=1)] | Unset | None = msgspec.UNSET
-    learningMode: Annotated[str, said(enum=["Online", "Apprentice"])] | Unset | None = msgspec.UNSET
-    logMirrorEnabled: Annotated[bool, said(const=False)] | Unset | None = msgspec.UNSET
-    isAutoOptimizationEnabled: Annotated[bool, said(const=False)] | Unset | None = msgspec.UNSET
+    rewardAggregation: Annotated[str, schema_only(description=" or ".join(RULES))] | Unset | None = msgspec.UNSET
+    explorationPercentage: Annotated[float, schema_only(minimum=0, maximum=1)] | Unset | None = msgspec.UNSET
+    learningMode: Annotated[str, schema_only(enum=["Online", "Apprentice"])] | Unset | None = msgspec.UNSET
+    logMirrorEnabled: Annotated[bool, schema_only(const=False)] | Unset | None = msgspec.UNSET
+    isAutoOptimizationEnabled: Annotated[bool, schema_only(const=False)] | Unset | None = msgspec.UNSET
     modelExportFrequency: Duration | Unset | None = msgspec.UNSET
-    logRetentionDays: Annotated[int, said(minimum=-1, maximum=36500)] | Unset | None = msgspec.UNSET
-    modelRetrainDays: Annotated[int, said(minimum=0, maximum=36500)] | Unset | None = msgspec.UNSET
+    logRetentionDays: Annotated[int, schema_only(minimum=-1, maximum=36500)] | Unset | None = msgspec.UNSET
+    modelRetrainDays: Annotated[int, schema_only(minimum=0, maximum=36500)] | Unset | None = msgspec.UNSET
     autoOptimizationFrequency: Duration | Unset | None = msgspec.UNSET
     autoOptimizationStartDate: str | Unset | None = msgspec.UNSET
     lastConfigurationEditDate: Any | Unset = msgspec.UNSET
@@ -100,8 +100,8 @@ class EvaluationRequest(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     startTime: Moment
     endTime: Moment
-    policies: Annotated[list[PolicyContract], said(maxItems=5)] | Unset | None = msgspec.UNSET
-    enableOfflineExperimentation: Annotated[bool, said(const=False)] | Unset | None = msgspec.UNSET
+    policies: Annotated[list[PolicyContract], schema_only(maxItems=5)] | Unset | None = msgspec.UNSET
+    enableOfflineExperimentation: Annotated[bool, schema_only(const=False)] | Unset | None = msgspec.UNSET
 
 
 class ChosenPolicy(msgspec.Struct, forbid_unknown_fields=True):
@@ -144,7 +144,7 @@ class EvaluationJob(msgspec.Struct):
     startTime: Moment
     endTime: Moment
     creationTime: Moment
-    status: Annotated[str, said(enum=["completed", "pending", "failed"])]
+    status: Annotated[str, schema_only(enum=["completed", "pending", "failed"])]
     evaluationType: str
     description: str | Unset = msgspec.UNSET
     optimalPolicy: str | Unset = msgspec.UNSET
@@ -193,7 +193,7 @@ class DatedEvaluation(msgspec.Struct):
     startTime: Moment
     endTime: Moment
     creationTime: Moment
-    status: Annotated[str, said(enum=["Succeeded", "Running", "Failed"])]
+    status: Annotated[str, schema_only(enum=["Succeeded", "Running", "Failed"])]
     evaluationType: str
     description: str | Unset = msgspec.UNSET
     optimalPolicy: str | Unset = msgspec.UNSET

@@ -33,7 +33,7 @@ from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread
-from armwise.service.web.v1.schemas import Name, said
+from armwise.service.web.v1.schemas import Name, schema_only
 
 
 class Slot(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     actions: Actions
-    slots: Annotated[list[Slot], said(minItems=1, maxItems=50)]
+    slots: Annotated[list[Slot], schema_only(minItems=1, maxItems=50)]
     contextFeatures: RawContext | msgspec.UnsetType = msgspec.UNSET
     eventId: str | Optional = msgspec.UNSET
     deferActivation: bool | Optional = msgspec.UNSET

@@ -14,35 +14,39 @@ from armwise.service.journal.events import DRIFT, LARGEST, LEARN, RULES
 Unset = msgspec.UnsetType
 
 
-def said(**schema: Any) -> Any:
+def schema_only(**schema: Any) -> Any:
     """A constraint that the document states and the code checks itself.
 
-    >>> said(minLength=1).extra_json_schema
+    >>> schema_only(minLength=1).extra_json_schema
     {'minLength': 1}
     """
     return msgspec.Meta(extra_json_schema=schema)
 
 
 _FEATURES: dict[str, Any] = {"$ref": "#/components/schemas/Features"}
-Name = Annotated[str, said(minLength=1, maxLength=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Number = Annotated[float, said(minimum=-LARGEST, maximum=LARGEST)]
-Share = Annotated[float, said(minimum=0, maximum=1)]
-Chance = Annotated[float, said(exclusiveMinimum=0, maximum=1)]
-Features = Annotated[Any, said(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
-Arm = Annotated[Any, said(**{"$ref": "#/components/schemas/Arm"})]
-Arms = Annotated[list[Arm], said(minItems=1)]
-RawArms = Annotated[list[Annotated[msgspec.Raw, said(**{"$ref": "#/components/schemas/Arm"})]], said(minItems=1)]
-RawFeatures = Annotated[msgspec.Raw, said(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
-RawDecision = Annotated[msgspec.Raw, said(**{"$ref": "#/components/schemas/DecisionRequest"})]
-Hash = Annotated[str, said(pattern="^[0-9a-f]{32}$", description="A hash that POST /v1/catalogues answered.")]
-Seconds = Annotated[float, said(exclusiveMinimum=0, maximum=315360000)]
-Rule = Annotated[str, said(enum=list(RULES))]
-Learn = Annotated[str, said(enum=list(LEARN))]
-Drift = Annotated[str, said(enum=list(DRIFT))]
-Cost = Annotated[Any, said(anyOf=[{"type": "number", "minimum": -LARGEST, "maximum": LARGEST},
+Name = Annotated[str, schema_only(minLength=1, maxLength=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Number = Annotated[float, schema_only(minimum=-LARGEST, maximum=LARGEST)]
+Share = Annotated[float, schema_only(minimum=0, maximum=1)]
+Chance = Annotated[float, schema_only(exclusiveMinimum=0, maximum=1)]
+Features = Annotated[Any, schema_only(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
+Arm = Annotated[Any, schema_only(**{"$ref": "#/components/schemas/Arm"})]
+Arms = Annotated[list[Arm], schema_only(minItems=1)]
+RawArms = Annotated[
+    list[Annotated[msgspec.Raw, schema_only(**{"$ref": "#/components/schemas/Arm"})]], schema_only(minItems=1)
+]
+RawFeatures = Annotated[msgspec.Raw, schema_only(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
+RawDecision = Annotated[msgspec.Raw, schema_only(**{"$ref": "#/components/schemas/DecisionRequest"})]
+Hash = Annotated[str, schema_only(pattern="^[0-9a-f]{32}$", description="A hash that POST /v1/catalogues answered.")]
+Seconds = Annotated[float, schema_only(exclusiveMinimum=0, maximum=315360000)]
+Rule = Annotated[str, schema_only(enum=list(RULES))]
+Learn = Annotated[str, schema_only(enum=list(LEARN))]
+Drift = Annotated[str, schema_only(enum=list(DRIFT))]
+Cost = Annotated[Any, schema_only(anyOf=[{"type": "number", "minimum": -LARGEST, "maximum": LARGEST},
                                   {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": -LARGEST,
                                                                              "maximum": LARGEST}}])]  # fmt: skip
-Described = Annotated[dict[str, Any], said(description="A class of armwise, and its arguments.", required=["class"])]
+Described = Annotated[
+    dict[str, Any], schema_only(description="A class of armwise, and its arguments.", required=["class"])
+]
 
 BY_HAND: dict[str, Any] = {  # values and arms are any JSON within bounds; no struct parses them
     "Features": {
@@ -97,7 +101,7 @@ class OutcomeShown(msgspec.Struct):
     """A reward as received; a late one is logged and not learnt."""
 
     value: float
-    time: Annotated[str, said(format="date-time")]
+    time: Annotated[str, schema_only(format="date-time")]
     late: bool
     cost: Cost | Unset = msgspec.UNSET
     final: bool = False
@@ -111,7 +115,7 @@ class ArmProbability(msgspec.Struct, gc=False):
     """
 
     arm: str
-    probability: Annotated[float, said(minimum=0, maximum=1.000000001)]
+    probability: Annotated[float, schema_only(minimum=0, maximum=1.000000001)]
 
 
 class DecisionAnswer(msgspec.Struct):
@@ -123,7 +127,7 @@ class DecisionAnswer(msgspec.Struct):
 
     id: str
     arm: str
-    probability: Annotated[float, said(exclusiveMinimum=0, maximum=1.000000001)]
+    probability: Annotated[float, schema_only(exclusiveMinimum=0, maximum=1.000000001)]
     probabilities: list[ArmProbability]
     version: int
 
@@ -177,17 +181,19 @@ class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     arms: RawArms
-    k: Annotated[int, said(minimum=1, maximum=50, default=5)] | Unset = msgspec.UNSET
+    k: Annotated[int, schema_only(minimum=1, maximum=50, default=5)] | Unset = msgspec.UNSET
     context: RawFeatures | Unset = msgspec.UNSET
     id: Name | Unset = msgspec.UNSET
     pinned: (
-        Annotated[dict[str, str], said(description="The arms of slots that are not to be chosen, by slot, from 0.")]
+        Annotated[
+            dict[str, str], schema_only(description="The arms of slots that are not to be chosen, by slot, from 0.")
+        ]
         | Unset
     ) = msgspec.UNSET
     at_most: (
         Annotated[
             dict[str, int],
-            said(
+            schema_only(
                 description="A feature of arms, and how many arms with one value of it a list may show.",
                 maxProperties=1,
             ),
@@ -207,11 +213,11 @@ class RankingAnswer(msgspec.Struct):
 class RankingRewards(msgspec.Struct, forbid_unknown_fields=True):
     """Rewards of a list's slots: by arm (or one value per slot, null for none), by slot, or some by each."""
 
-    rewards: Annotated[Any, said(anyOf=[
+    rewards: Annotated[Any, schema_only(anyOf=[
         {"type": "object", "minProperties": 1, "additionalProperties": {"type": "number"}},
         {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}},
     ])] | Unset = msgspec.UNSET  # fmt: skip
-    slots: Annotated[dict[str, Number], said(minProperties=1)] | Unset = msgspec.UNSET
+    slots: Annotated[dict[str, Number], schema_only(minProperties=1)] | Unset = msgspec.UNSET
     final: bool = False
 
 
@@ -234,7 +240,7 @@ class RankingShown(msgspec.Struct):
 class DecisionsRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A batch of decisions, all or none."""
 
-    decisions: Annotated[list[RawDecision], said(maxItems=1000)]
+    decisions: Annotated[list[RawDecision], schema_only(maxItems=1000)]
 
 
 class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -293,13 +299,13 @@ class NamedReward(msgspec.Struct, forbid_unknown_fields=True):
     value: Number
     cost: Cost | Unset = msgspec.UNSET
     final: bool = False
-    slot: Annotated[int, said(minimum=0, maximum=49)] | Unset = msgspec.UNSET
+    slot: Annotated[int, schema_only(minimum=0, maximum=49)] | Unset = msgspec.UNSET
 
 
 class RewardsRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A batch of rewards, all or none."""
 
-    rewards: Annotated[list[NamedReward], said(maxItems=1000)]
+    rewards: Annotated[list[NamedReward], schema_only(maxItems=1000)]
 
 
 class ExplanationAnswer(msgspec.Struct):
@@ -394,7 +400,7 @@ class CatalogueShown(msgspec.Struct):
 class ErasureRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A subject to erase, by a value at a key of contexts or arms."""
 
-    key: Annotated[str, said(minLength=1)]
+    key: Annotated[str, schema_only(minLength=1)]
     value: Any
 
 
