@@ -239,7 +239,7 @@ class _Learner:
 
     def __init__(self, name: str, oracle: Any = None, make: Callable[[int], Any] | None = None) -> None:
         self.name, self._oracle, self._make = name, oracle, make
-        self.methods = ("ips",) if make is _radial else ("ips", "dr")
+        self.methods = ("ips",) if make is _radial_classifier else ("ips", "dr")
 
     def learnt(self, contexts: Floats, rewards: Floats) -> Any:
         oracle = self._oracle
@@ -307,7 +307,7 @@ def _linear(examples: int) -> Any:
     return _classifier([])
 
 
-def _radial(examples: int) -> Any:
+def _radial_classifier(examples: int) -> Any:
     """Radial features around some of the examples (Nystroem); of many examples they would take too long."""
     if not _FEW_EXAMPLES <= examples <= _MANY_EXAMPLES:
         return _classifier([])
@@ -331,7 +331,7 @@ def _classifier(features: list[Any]) -> Any:
 
 _SHARED = [
     _Learner("logistic regression on the contexts", make=_linear),
-    _Learner("logistic regression on radial features of the contexts", make=_radial),
+    _Learner("logistic regression on radial features of the contexts", make=_radial_classifier),
 ]
 _ARM_FEATURES = [_Learner("a linear score of the arms' features", _ArmFeatureOracle())]
 

@@ -53,7 +53,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         """
         for arm in self.arms:
             check_id("an arm's id", arm)
-        check_variants(self.variants)
+        check_flag_variants(self.variants)
         if self.variants and self.arms and sorted(self.variants) != sorted(self.arms):
             raise InvalidInput(f"variants must be the arms {self.arms}, got {list(self.variants)}")
         build_model(self.creation())
@@ -73,10 +73,10 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 
 
-def check_variants(variants: dict[str, Any], what: str = "variants") -> None:
+def check_flag_variants(variants: dict[str, Any], what: str = "variants") -> None:
     """InvalidInput unless these are values of one type, by variant; ``what`` is the name of the argument.
 
-    >>> check_variants({"on": True, "off": 0})
+    >>> check_flag_variants({"on": True, "off": 0})
     Traceback (most recent call last):
     ...
     armwise.features.encoding.tokens.InvalidInput: variants must have values of one type, got boolean and number

@@ -9,7 +9,7 @@ import msgspec
 
 from armwise.core.arguments import count, fraction, positive, short
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
-from armwise.service.engine.application import check_variants
+from armwise.service.engine.application import check_flag_variants
 
 KEY = "experiment"  # in the settings' ``extra``
 ASSIGNED = "assigned"  # of the application with assignments that are not exposed yet; no metric's name
@@ -60,7 +60,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
     ) -> Self:  # fmt: skip
         """From a user's arguments, checked; ValueError names the one that is wrong."""
         values = dict(arms) if isinstance(arms, Mapping) else {}
-        check_variants(values, "arms")
+        check_flag_variants(values, "arms")
         arms = list(arms) if values else arms
         names, read = read_arm_names(arms), read_metrics(metrics)
         if any(metric.name == ASSIGNED for metric in read):
