@@ -167,7 +167,7 @@ def test_no_run_is_stuck_and_regret_grows_slowly(name):
         early, total = early + worse[: T // 10].sum(), total + worse.sum()
         stuck += worse[-T // 10 :].mean() > 0.5
     assert stuck == 0
-    assert math.log10(total / early) < (0.6 if name == "SquareCB" else 0.45)  # SquareCB's regret grows as sqrt(T)
+    assert math.log10(total / early) < (0.5 if name == "SquareCB" else 0.45)  # SquareCB's may grow as T^(1/3)
 
 
 @pytest.mark.parametrize("make", [

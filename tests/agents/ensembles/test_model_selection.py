@@ -184,7 +184,7 @@ class TestCorralBound:
 
 
 def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
-    # gamma_t = 6.25 extent sqrt(t) / variance of the noise as it is learnt, where extent is the rewards' range;
+    # gamma_t = 6.25 extent sqrt(500) (t / 500)^(2/3) / variance of the noise as it is learnt, with extent the range;
     # p_a = 1 / (K + gamma_t gap) for all but the best.
     rng = np.random.default_rng(3)
     agent = aw.SquareCB(3, n_arms=3, first_order=True, seed=1)
@@ -202,7 +202,7 @@ def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
     assert isinstance(agent._model, Ridge)
     estimates = widen(*agent._ridge_estimates(agent._model, x), 0.0, *agent._widening())
     gaps = estimates.max() - estimates
-    p = 1.0 / (3 + 6.25 * extent / variance * np.sqrt(agent.t) * gaps)
+    p = 1.0 / (3 + 6.25 * extent / variance * np.sqrt(500) * (agent.t / 500) ** (2 / 3) * gaps)
     p[gaps == 0.0] = 1.0 - p[gaps > 0.0].sum()
     np.testing.assert_allclose(agent.probabilities(x), p, rtol=1e-9)
     assert 0.03**2 < variance < 0.1**2  # the noise, not the spread of the rewards

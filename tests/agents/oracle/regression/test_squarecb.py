@@ -479,3 +479,24 @@ def test_regcb_does_not_starve_the_best_of_two_arms():
         assert arms.sum() >= 5
         regrets.append(0.5 * float((arms == 0).sum()))
     assert np.mean(regrets) < 25, regrets
+
+
+@pytest.mark.parametrize("first_order", [False, True])
+def test_practical_exponents_have_the_same_gamma_at_round_500(first_order):
+    """gamma_t = gamma_500 (t / 500)^exponent: 2/3 by default, and an exponent that is given changes nothing there."""
+    rng = np.random.default_rng(8)
+    default, slow = (aw.SquareCB(1, n_arms=2, first_order=first_order, exponent=e, seed=1) for e in (None, 0.5))
+    arms, rewards = rng.integers(2, size=499), rng.random(499)
+    for agent in (default, slow):
+        agent.learn_many(np.ones((499, 1)), aw.Choices(arms, np.full(499, 0.5)), rewards)
+    np.testing.assert_allclose(default.probabilities([1.0]), slow.probabilities([1.0]), rtol=1e-9)
+    for agent in (default, slow):
+        agent.learn_many(np.ones((499, 1)), aw.Choices(arms, np.full(499, 0.5)), rewards)
+    assert default.probabilities([1.0]).min() < slow.probabilities([1.0]).min()
+
+
+def test_a_given_gamma_and_a_regressor_keep_the_square_root():
+    from sklearn.linear_model import Ridge as OtherRidge
+
+    assert aw.SquareCB(1, n_arms=2, gamma=3.0)._schedule() == (3.0, 0.5)
+    assert aw.SquareCB(1, n_arms=2, regressor=OtherRidge())._schedule()[1] == 0.5

@@ -54,12 +54,12 @@ class SquareCBBatches(RegressionBatches["SquareCB"]):
     def choose(self, agent: SquareCB, contexts: Any, n: int) -> Choices | None:
         if isinstance(contexts, list) or not isinstance(agent._model, Ridge):
             return None
-        settings = *agent._widening(), regression.gap_scale(agent.t, agent._gamma(), agent.exponent)
+        settings = *agent._widening(), regression.gap_scale(agent.t, *agent._schedule())
         models, block = agent._model.models, as_block(agent, contexts)
         return Choices(*regression.squarecb_choose_many(models, *settings, block, agent._rng))
 
     def play(self, agent: SquareCB, model: Ridge, block: Floats, rewards: Floats) -> tuple[Any, Any, Any]:
-        schedule = (*agent._widening(), agent._gamma(), agent.exponent, agent.t)
+        schedule = (*agent._widening(), *agent._schedule(), agent.t)
         return regression.squarecb_play(model.models, *schedule, block, rewards, agent._rng)
 
 

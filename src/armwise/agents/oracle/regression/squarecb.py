@@ -18,7 +18,9 @@ from armwise.native.ridge import widen
 from armwise.theory import bounds, hypotheses
 
 FIRST_ORDER = 6.25  # in its place over the variance: the same where the deviation is 1/4
-PRACTICAL = 25.0  # gamma of ``gamma=None``, times the deviation of the noise: see docs/choose.md
+PRACTICAL = 25.0  # gamma of ``gamma=None`` and exponent 1/2, times the deviation of the noise: see docs/choose.md
+GROWTH = 2 / 3  # the exponent of ``gamma=None``
+SAME = 500  # the round at which all exponents of ``gamma=None`` have the same gamma_t
 EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
 LEAST_NOISE = 0.01  # of the rewards' range
 LEAST_VARIANCE = 0.001  # of its square
@@ -29,8 +31,9 @@ class SquareCB(RegressionAgent):
 
     gamma_t = gamma t^exponent / scale: larger ``scale`` explores more. ``gamma=None``, the practical default, is a
     constant over the noise of the rewards, as it is learnt (see ``Noise``), or over their range with a ``regressor``,
-    which does not tell the noise; with ``first_order`` over its variance,
-    which for 0/1 rewards is the best loss L (1 - L): where the best arm hardly ever fails it explores less. Arms that
+    which does not tell the noise; with ``first_order`` over its variance, which for 0/1 rewards is the best loss
+    L (1 - L): where the best arm hardly ever fails it explores less. ``exponent`` is 1/2, and 2/3 for the practical
+    default over the ridge, which explores an arm that is known less than the leading one for its width too. Arms that
     tie for the best share its probability equally. ``SquareCB.theoretical`` has the constant gamma of the bound.
     Per-arm features with one regressor, or with ``n_arms`` one regressor for each arm over a shared context; the
     regressor is ridge (``lam``; None follows the features' size), or any scikit-learn regressor: taught by
@@ -67,7 +70,7 @@ class SquareCB(RegressionAgent):
         *,
         n_arms: int | None = None,
         gamma: float | None = None,
-        exponent: float = 0.5,
+        exponent: float | None = None,
         scale: float = 1.0,
         lam: float | None = None,
         prior_mean: ArrayLike | None = None,
@@ -78,7 +81,7 @@ class SquareCB(RegressionAgent):
     ) -> None:
         self._begin(dim, n_arms, lam, scale, gamma is None, regressor, refit, prior_mean, seed)
         self.gamma = None if gamma is None else positive("gamma", gamma)
-        self.exponent = positive("exponent", exponent, zero=True)
+        self.exponent = None if exponent is None else positive("exponent", exponent, zero=True)
         self.first_order = bool(first_order)
         if self.first_order and (gamma is not None or regressor is not None):
             raise ValueError("first_order scales the practical gamma by the noise: leave gamma and regressor out")
@@ -99,10 +102,17 @@ class SquareCB(RegressionAgent):
         gamma = math.sqrt(K * T / (regression_regret + math.log(2 / delta)))
         return cls(dim, n_arms=K, gamma=gamma, exponent=0.0, lam=lam, seed=seed)
 
-    def _gamma(self) -> float:
-        """What multiplies t^exponent."""
+    def _schedule(self) -> tuple[float, float]:
+        """What multiplies t^exponent, and the exponent."""
         if self.gamma is not None:
-            return self.gamma / self.scale
+            return self.gamma / self.scale, 0.5 if self.exponent is None else self.exponent
+        exponent = self.exponent
+        if exponent is None:  # a regressor tells no widths either
+            exponent = 0.5 if self._noise is None else GROWTH
+        return self._practical() * SAME ** (0.5 - exponent), exponent
+
+    def _practical(self) -> float:
+        """What multiplies sqrt(t)."""
         if self._noise is None:  # a regressor does not tell the deviation
             return PRACTICAL / (self.scale * (1.0 if self._range is None else self._range.extent))
         deviation, extent = self._noise.deviation, self._noise.extent or 1.0  # gamma is in units of one over a reward
@@ -111,7 +121,7 @@ class SquareCB(RegressionAgent):
         return PRACTICAL / (self.scale * max(deviation, LEAST_NOISE * extent))
 
     def _probabilities(self, context: Floats) -> Floats:
-        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
+        gamma = regression.gap_scale(self.t, *self._schedule())
         if isinstance(self._model, Ridge):
             some, p = regression.untried(self._model.models, self._model.dim)  # which come first
             if some:
@@ -135,7 +145,7 @@ class SquareCB(RegressionAgent):
         model, (extra, beyond) = self._ridge(), self._widening()
         if (p := model.untried()) is not None:
             return fixed(p)
-        gamma = regression.gap_scale(self.t, self._gamma(), self.exponent)
+        gamma = regression.gap_scale(self.t, *self._schedule())
         rule = {"kind": "inverse gap", "gamma": gamma, "extra": extra, "beyond": beyond, "losses": 0.0}
         return FrozenAgent(model.exported([0.0] * model.n_models if extra else None), rule)
 
