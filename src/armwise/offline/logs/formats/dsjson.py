@@ -53,7 +53,7 @@ def from_batches(
     batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None = None
 ) -> Events:
     """A log from a table that the decision service wrote, in batches as Arrow has them, read again in each pass."""
-    return _Table(batches, names, horizon)
+    return _EventTable(batches, names, horizon)
 
 
 class Events:
@@ -244,7 +244,7 @@ class Events:
         )  # fmt: skip
 
 
-class _Table(Events):
+class _EventTable(Events):
     def __init__(
         self, batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None
     ) -> None:
