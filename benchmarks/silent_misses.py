@@ -168,15 +168,24 @@ def lines(name: str, healthy: bool, found: dict[str, list[logs.Answer]]) -> Iter
     for key, (covers, told, warned, width) in each.items():
         beside = next((other for other in each if other.startswith((f"{key} by ", "by "))), key)
         wide = "" if beside == key or " by " in key else f"{width / each[beside][3]:.2f}"
-        right = " by " in f" {key}" or covers >= _COVERS or told >= _TOLD
-        fails = [] if right else ["covers"]
+        runs = len(found[key])
+        fails = [] if " by " in f" {key}" or told >= _TOLD else _below("covers", covers, _COVERS, runs)
         sure = beside != key and each[beside][0] >= _COVERS  # one that does not cover is no measure of width
-        fails += ["warned"] * (healthy and warned > _FALSE)
+        fails += _below("warned", 1.0 - warned, 1.0 - _FALSE, runs) if healthy else []
         fails += ["wide"] * (bool(wide) and sure and float(wide) > _WIDE)
         label = f"{name}{' (twin)' if healthy else ''}"
         of_misses = f"{told:.2f}" if covers < 1.0 else ""
-        yield (f"| {label} | {key} | {len(found[key])} | {covers:.3f} | {of_misses} | {warned:.3f} | {width:.4g} "
-               f"| {wide} | {'FAILS: ' * bool(fails)}{', '.join(fails)} |")  # fmt: skip
+        mark = "FAILS: " * any("?" not in word for word in fails) + ", ".join(fails)
+        yield (f"| {label} | {key} | {runs} | {covers:.3f} | {of_misses} | {warned:.3f} | {width:.4g} | {wide} "
+               f"| {mark} |")  # fmt: skip
+
+
+def _below(what: str, share: float, wanted: float, runs: int) -> list[str]:
+    """What falls short; with a question mark where the runs are too few to say so (two standard errors)."""
+    if share >= wanted:
+        return []
+    error = (wanted * (1.0 - wanted) / max(runs, 1)) ** 0.5
+    return [what if share < wanted - 2.0 * error else f"{what}?"]
 
 
 PAGE = """# Intervals that would be wrong in silence
@@ -184,6 +193,8 @@ PAGE = """# Intervals that would be wrong in silence
 Faults that make an interval wrong, each beside its healthy twin, 95 % intervals. Written by `python -m
 benchmarks.silent_misses`, whose docstring explains the columns: a fault must be covered (.93) or warned of (.95 of the
 misses), a twin covered and seldom warned of (.05), and a width at most 1.2 of that of an interval known to cover.
+What falls short is named in the last column; a question mark says that it does so by less than two standard errors of
+these runs.
 """
 HEAD = """| setting | estimate | runs | covers | misses warned of | warned | width | over known | |
 |---|---|---:|---:|---:|---:|---:|---:|---|"""
