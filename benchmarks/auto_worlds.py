@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import armwise as aw
+from armwise.environments.environment import Block
 from benchmarks import common
 
 Make = Callable[[int], aw.Agent]
@@ -32,7 +33,7 @@ class NoSignal(aw.environments.Environment):
         p = rng.uniform(0.2, 0.8, self.n_arms)
         expected = np.tile(p, (horizon, 1))
         rewards = (rng.random(expected.shape) < expected).astype(float)
-        yield aw.environments.base.Block({"shared": rng.normal(size=(horizon, self.dim))}, rewards, expected)
+        yield Block({"shared": rng.normal(size=(horizon, self.dim))}, rewards, expected)
 
 
 def linear(K: int, d: int, noise: float, disjoint: bool) -> tuple[Any, Make, dict[str, Make]]:
