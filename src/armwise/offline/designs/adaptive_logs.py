@@ -70,7 +70,8 @@ def adaptive(
     wider, and rests on ``reward_range`` too; "asymptotic", at all times at once, from when the variance is known well
     enough (the mixture boundary of the same martingale); "sequence", at all times for any length, of which the same
     must hold as of "betting". Where the mean moved, "auto" takes the place of these two, and the verdict says so. What
-    the agent gave no chance cannot be judged: the verdict says that, too.
+    the agent gave no chance cannot be judged: likelihood, betting and sequence allow for it by their width, and the
+    verdict names it where it is a quarter of the decisions or more; of the other intervals it always does.
 
     "simulated" judges that, too, and logs without probabilities, if you still have the ``agent`` (its settings: clones
     that have learnt nothing are used) and believe that rewards are linear in the contexts, for each arm on its own:
