@@ -226,7 +226,7 @@ def ridge_revises(module: Any) -> object:
     return models
 
 
-@recipe("tokens.tokens")
+@recipe("tokens.tokens", "tokens.arm_hash", "tokens.found_by_arm")
 @recipe("decisions.numeric", "decisions.take_numbers", "decisions.decide_optimistic")
 @recipe("decisions.predicted", "decisions.register_decisions")
 def decisions(module: Any) -> object:
@@ -245,21 +245,28 @@ def decisions(module: Any) -> object:
         out.append(d.decide_optimistic(*request, *settings))
         out.append(d.predicted(models, out[-1][2]))
         out.append(d.take_numbers(*request))
-        made = (words, tail, K, out[-3][2], 0.4)
+        made = (words, tail, K, out[-3][2], 0.4, 1, b"")
         out.append(d.register_decisions([made, made], 0, names, counts, means, squares, models, D))
     return (
         words, n_keys, kinds is None, tail, flat, d.numeric(words, tail, K), out,
-        counts, means, squares, models,
+        counts, means, squares, models, module.tokens.found_by_arm({int(names[0]): 3}, tail, K),
+        module.tokens.arm_hash(tail, K - 1),
     )  # fmt: skip
 
 
-@recipe("decisions.learn_beside", "decisions.surplus")
+@recipe("decisions.learn_beside", "decisions.revise_beside", "decisions.surplus")
 def beside(module: Any) -> object:
     d, models = module.decisions, ridge_models(module)
     crossed, sums, rewards = np.zeros((D, models.shape[2])), np.zeros((3, D)), np.zeros(3)
-    rows, plain, values = numbers(60, D, seed=2), numbers(60, D, seed=3).round(), numbers(60, seed=4)
-    for row, other, value in zip(rows, plain, values.tolist()):
-        d.learn_beside(models, crossed, sums, rewards, row[None], other[None], value)
+    rows, values, limits = numbers(60, D, seed=2), numbers(60, seed=4).tolist(), (99, 99, 99, 9)
+    contexts = [{"hour": k / 7, "city": f"city {k % 5}"} for k in range(60)]
+    words, _, _ = module.tokens.tokens(contexts, b"c", None, limits)
+    [arm], _, _ = module.tokens.tokens([{"price": 3.0}], b"a", None, limits)
+    name = np.frombuffer(words[0], np.uint64)[1:2].tobytes()
+    scaling = name + np.array([4.0, 2.5]).tobytes()
+    made = [(one, bytes(8) + arm, 1, row[None], r, 0, scaling) for one, row, r in zip(words, rows, values)]
+    assert d.learn_beside(made, 0, models, crossed, sums, rewards, 59.0, 7) == 59
+    d.revise_beside(made[3], 0.5, models, crossed, sums, rewards, 7)
     return models, crossed, sums, rewards, d.surplus(models, crossed, sums, 0.3)
 
 

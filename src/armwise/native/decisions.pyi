@@ -12,7 +12,7 @@ def take_numbers(
     squares: numpy.typing.NDArray[numpy.float64],
 ) -> bool: ...
 def register_decisions(
-    decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]],
+    decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes]],
     first: int,
     names: numpy.typing.NDArray[numpy.uint64],
     counts: numpy.typing.NDArray[numpy.float64],
@@ -43,13 +43,23 @@ def decide_optimistic(
     u: float,
 ) -> tuple[int, numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64], bytes]: ...
 def learn_beside(
+    decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes]],
+    first: int,
     models: numpy.typing.NDArray[numpy.float64],
     crossed: numpy.typing.NDArray[numpy.float64],
     sums: numpy.typing.NDArray[numpy.float64],
     rewards: numpy.typing.NDArray[numpy.float64],
-    row: numpy.typing.NDArray[numpy.float64],
-    plain: numpy.typing.NDArray[numpy.float64],
-    reward: float,
+    due: float,
+    one: int,
+) -> int: ...
+def revise_beside(
+    decision: tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes],
+    squares: float,
+    models: numpy.typing.NDArray[numpy.float64],
+    crossed: numpy.typing.NDArray[numpy.float64],
+    sums: numpy.typing.NDArray[numpy.float64],
+    rewards: numpy.typing.NDArray[numpy.float64],
+    one: int,
 ) -> None: ...
 def surplus(
     models: numpy.typing.NDArray[numpy.float64],

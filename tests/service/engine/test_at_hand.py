@@ -120,12 +120,11 @@ def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.Monke
     monkeypatch.setattr(HashedRows, "rows", lambda *a: (read.append(a[1].tail.n), encode(*a))[1])  # type: ignore[func-returns-value]
     at_hand: dict[str, Model] = {}
     fold(at_hand, rows, None, {2: Write("shop", "e", decision, stack=seen.stack, seen=seen)})
-    # Of the arm that was drawn alone, the row without interactions: for the decision and its reward.
-    assert (at_hand["shop"].lessons, read) == (1, [1, 1])
+    assert (at_hand["shop"].lessons, read) == (1, [])
     read.clear()
     other: dict[str, Model] = {}
     fold(other, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)
-    assert read == [1, 1, 1]  # with interactions once more, when another process drew it
+    assert read == [1]  # that of the arm that was drawn alone, when another process drew it
     assert saving.dumps(at_hand["shop"]) == saving.dumps(other["shop"])
 
 

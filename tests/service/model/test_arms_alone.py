@@ -14,6 +14,9 @@ import pytest
 from armwise import export
 from armwise.core import saving
 from armwise.features.encoding.from_python import read_context, read_named_arms
+from armwise.features.encoding.hashed import HashedRows
+from armwise.features.encoding.running_scale import UNSCALED
+from armwise.features.encoding.tokens import RequestTokens, part
 from armwise.models.ridge import Ridge
 from armwise.native.decisions import surplus
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Settings
@@ -74,14 +77,24 @@ def test_a_column_that_matters_is_used() -> None:
     assert not any(m.alone is None or m.alone.decides for m in models)
 
 
+def lesson(rng: Any, row: np.ndarray, reward: float) -> tuple[Any, np.ndarray]:
+    """A reward of one arm with a row of some kind; beside it the row without interactions of what was asked."""
+    context = {f"x{k}": f"v{rng.integers(4)}" for k in range(6)}
+    stack = RequestTokens(part(msgspec.json.encode(context), "c"), ARMS.tail)
+    arm = int(rng.integers(ARMS.tail.n))
+    plain = HashedRows(len(row), interactions=False).rows(stack.only(arm), UNSCALED)[0]
+    return (stack.context.counted, ARMS.tail.words, ARMS.tail.n, row[None], reward, arm, b""), plain
+
+
 def filled(seed: int, n: int = 300, dim: int = 21) -> tuple[ArmsAlone, Any]:
     rng = np.random.default_rng(seed)
-    rows, plain = rng.normal(size=(n, dim)) * (rng.random((n, dim)) < 0.3), rng.normal(size=(n, dim))
+    rows = rng.normal(size=(n, dim)) * (rng.random((n, dim)) < 0.3)
     rewards = (rng.random(n) < 0.4).astype(float)
+    lessons, plain = zip(*(lesson(rng, row, reward) for row, reward in zip(rows, rewards.tolist())))
     alone = ArmsAlone(dim, 1.0)
-    for row, z, reward in zip(rows, plain, rewards):
-        alone.learn(row[None], z[None], reward)
-    return alone, (rows, plain, rewards)
+    alone.learn(list(lessons[:100]))
+    alone.learn(list(lessons[100:]))
+    return alone, (rows, np.array(plain), rewards)
 
 
 def test_the_surplus_is_that_of_its_definition() -> None:
@@ -99,10 +112,10 @@ def test_the_surplus_is_that_of_its_definition() -> None:
 def test_the_surplus_of_chance_is_about_its_deviations_and_that_of_a_signal_grows() -> None:
     def of(effect: float, seed: int, n: int = 2000) -> float:
         rng = np.random.default_rng(seed)
-        rows, plain = rng.normal(size=(n, 16)) / 4.0, np.ones((n, 16)) / 4.0
+        rows = rng.normal(size=(n, 16)) / 4.0
         rewards, alone = (rng.random(n) < 0.3 + effect * rows[:, 0]).astype(float), ArmsAlone(16, 1.0)
-        for row, z, reward in zip(rows, plain, rewards):
-            alone.learn(row[None], z[None], reward)
+        same = b"\0" * 8, ARMS.tail.words, ARMS.tail.n
+        alone.learn([(*same, row[None], reward, 0, b"") for row, reward in zip(rows, rewards.tolist())])
         return surplus(alone.ridge.models, alone.crossed, alone.sums, 0.21)
 
     chance = [of(0.0, seed) for seed in range(40)]
@@ -113,11 +126,12 @@ def test_the_surplus_of_chance_is_about_its_deviations_and_that_of_a_signal_grow
 def test_what_it_has_learnt_is_a_sum() -> None:
     (one, _), (two, _) = filled(1), filled(2)
     rng = np.random.default_rng(3)
-    row, z = rng.normal(size=(1, 21)), rng.normal(size=(1, 21))
+    won, _ = lesson(rng, rng.normal(size=21), 1.0)
+    lost = (*won[:4], 0.0, *won[5:])
     at_once, revised = copy.deepcopy(one), copy.deepcopy(one)
-    at_once.learn(row, z, 1.0)
-    revised.learn(row, z, 0.0)
-    revised.revise(row, z, 1.0, 1.0)
+    at_once.learn([won])
+    revised.learn([lost])
+    revised.revise(won, 1.0)
     merged, other_way = one.copy(), two.copy()
     merged.merge(two)
     other_way.merge(one)

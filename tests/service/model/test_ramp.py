@@ -81,7 +81,7 @@ def test_ramped_is_a_distribution_that_keeps_the_floor() -> None:
         p = (1.0 - epsilon) * np.eye(K)[int(rng.integers(new.sum()))] + epsilon / K  # the agent wants a new one
         known = np.full(K - new.sum(), epsilon / (K - new.sum()))
         known[-1] += 1.0 - epsilon
-        if not beyond_ramp(p, new, share):
+        if not beyond_ramp(p.tolist(), new.tolist(), share):
             continue
         found = ramped(p, known, new, share)
         assert found.sum() == pytest.approx(1.0) and found.min() >= epsilon / K - 1e-12

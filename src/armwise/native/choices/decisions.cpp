@@ -303,24 +303,57 @@ struct Optimist {
     }
 };
 
-// One of several decisions whose beginning is learnt, as Python gives it.
-struct Beginning {
-    Hashes context, arms;
-    Index K;
+// A reward to learn of a decision, as Python gives it: `row` is that of the arm that was drawn; `scaling` has the names,
+// the means and the deviations that it was made with.
+struct Lesson {
+    Hashes context, arms, scaling;
+    Index K, arm;
     const double* row;
     double reward;
 
-    Beginning(nb::handle given, Index d) {
-        require(PyTuple_Check(given.ptr()) && PyTuple_GET_SIZE(given.ptr()) == 5, "each decision must have five fields");
+    Lesson(nb::handle given, Index d) {
+        require(PyTuple_Check(given.ptr()) && PyTuple_GET_SIZE(given.ptr()) == 7, "each lesson must have seven fields");
         const auto field = [&](int i) { return nb::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
-        require(PyBytes_Check(field(0).ptr()) && PyBytes_Check(field(1).ptr()), "tokens must be bytes");
-        context = as_words(nb::borrow<nb::bytes>(field(0))), arms = as_words(nb::borrow<nb::bytes>(field(1)));
-        K = nb::cast<Index>(field(2)), reward = nb::cast<double>(field(4));
+        const auto words = [&](int i) {
+            require(PyBytes_Check(field(i).ptr()), "tokens and scaling must be bytes");
+            return as_words(nb::borrow<nb::bytes>(field(i)));
+        };
+        context = words(0), arms = words(1), scaling = words(6);
+        require(scaling.size() % 3 == 0, "scaling must have three columns");
+        K = nb::cast<Index>(field(2)), reward = nb::cast<double>(field(4)), arm = nb::cast<Index>(field(5));
+        require_index(arm, K, "the arm that was drawn must be one of the arms");
         auto* array = reinterpret_cast<PyArrayObject*>(field(3).ptr());
         require(PyArray_Check(field(3).ptr()) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_NDIM(array) == 2 &&
                     PyArray_ISCARRAY_RO(array) && PyArray_DIM(array, 0) == 1 && PyArray_DIM(array, 1) == d,
                 "each row must be of the model's width");
         row = static_cast<const double*>(PyArray_DATA(array));
+    }
+
+    // The row without interactions of the arm that was drawn.
+    void plain_into(double* plain, Index dim, uint64_t one) const {
+        static thread_local Work work;
+        const Index n = scaling.size() / 3;
+        Hashes names = scaling;
+        names.shape[0] = n;
+        Numbers means, deviations;
+        means.data = reinterpret_cast<const double*>(scaling.data + n), deviations.data = means.data + n;
+        means.shape[0] = deviations.shape[0] = n;
+        const armwise::Scaling scaled(names, means, deviations);
+        Reader about_context(context), about_arms(arms);
+        const Index size = about_context.count();
+        const uint64_t* about = about_context.tokens(size);
+        uint64_t id = about_arms.word();
+        Index m = about_arms.count();
+        const uint64_t* own = about_arms.tokens(m);
+        for (Index k = 0; k < arm; ++k) id = about_arms.word(), m = about_arms.count(), own = about_arms.tokens(m);
+        const std::size_t most = std::size_t(std::max(size, m));
+        work.places.assign(most, 0);
+        if (work.shared.size() < most) work.values.resize(most), work.own.resize(most), work.shared.resize(most);
+        scaled.valued(about, size, work.places.data(), work.values.data());
+        scaled.valued(own, m, work.places.data(), work.own.data());
+        std::fill(plain, plain + dim, 0.0);
+        crossed_into(plain, dim, {about, size, work.values.data()}, &id, {own, m, work.own.data()}, false, one,
+                     work.shared.data());
     }
 };
 
@@ -359,6 +392,11 @@ struct Beside {
             sums(1, i) += reward * x[i];
         }
         for (Index i = 0; i < d; ++i) sums(2, i) += reward * z[i];
+    }
+
+    void revise(const double* x, const double* z, double change) const {
+        armwise::revise(model[0], model.D, z, model.d, change);
+        for (Index i = 0; i < model.d; ++i) sums(1, i) += change * x[i], sums(2, i) += change * z[i];
     }
 
     // Two score tests of what rows with interactions explain beyond those without, each in standard deviations of chance,
@@ -417,7 +455,7 @@ void bind_decisions(nb::module_& m) {
         require(models.M == 1, "there must be one model");
         const Index n = Index(decisions.size());
         require(first >= 0 && first <= n, "first must be one of the decisions");
-        std::vector<Beginning> all;
+        std::vector<Lesson> all;
         all.reserve(std::size_t(n - first));
         double size = 0.0;
         for (Index k = first; k < n; ++k) {
@@ -429,7 +467,7 @@ void bind_decisions(nb::module_& m) {
         {
             Unlocked unlocked(size);
             for (; k < n - first; ++k) {
-                const Beginning& made = all[std::size_t(k)];
+                const Lesson& made = all[std::size_t(k)];
                 means_into(models, made.row, 1, &expected.view[k]);
                 if (!all_within(made.row, dim) ||
                     !take_numbers(made.context, made.arms, made.K, names, counts, means, squares))
@@ -442,21 +480,21 @@ void bind_decisions(nb::module_& m) {
             }
         }
         return std::make_tuple(first + k, learnt, std::move(expected));
-    }, nb::sig("def register_decisions(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float]], "
+    }, nb::sig("def register_decisions(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes]], "
                "first: int, names: numpy.typing.NDArray[numpy.uint64], counts: numpy.typing.NDArray[numpy.float64], "
                "means: numpy.typing.NDArray[numpy.float64], squares: numpy.typing.NDArray[numpy.float64], "
                "models: numpy.typing.NDArray[numpy.float64], dim: int) -> tuple[int, int, "
                "numpy.typing.NDArray[numpy.float64]]"),
           "decisions"_a, "first"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "dim"_a,
           R"(``predicted``, then ``take_numbers`` and ``ridge.learn_row``, of decisions from ``first`` on, one after the other: each has the tokens of its
-context and its arms, the number of these, the row that was drawn, and the reward.
+context and its arms, the number of these, the row that was drawn, the reward, which arm was drawn, and the scaling it was made with.
 
 Stops at one of which a name is not there, or the row too large. Beside its position, or the number of decisions: how many were learnt (the
 model may not be able to), and what was expected of each before it was, up to and including where it stopped.
 
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> models[0, 0, 0] = 1.0
->>> one = bytes(8), b"", 0, np.ones((1, 1)), 1.0
+>>> one = bytes(8), bytes(16), 1, np.ones((1, 1)), 1.0, 0, b""
 >>> register_decisions([one, one], 0, none, zero, zero, zero, models, 1)
 (2, 2, array([0. , 0.5])))");
 
@@ -493,23 +531,68 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
 >>> arm, p, row.shape, scaling
 (1, array([0.5, 0.5]), (1, 8), b''))");
 
-    m.def("learn_beside", [](Array<double, 3> models, Array<double, 2> crossed, Array<double, 2> sums,
-                             Array<double, 1> rewards, Const<double, 2> row, Const<double, 2> plain, double reward) {
+    m.def("learn_beside", [](nb::list decisions, Index first, Array<double, 3> models, Array<double, 2> crossed,
+                             Array<double, 2> sums, Array<double, 1> rewards, double due, uint64_t one) {
         const Beside beside(models, crossed, sums);
         require(rewards.size() == 3, "rewards must be three sums");
-        require(row.size(0) == 1 && row.size(1) == beside.model.d && plain.size(0) == 1 &&
-                    plain.size(1) == beside.model.d,
-                "row and plain must be one row of the model's width");
-        beside.learn(row.data, plain.data, reward);
-        rewards[0] += 1.0, rewards[1] += reward, rewards[2] += reward * reward;
-    }, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "row"_a, "plain"_a, "reward"_a,
-          R"(Learn a row without interactions, ``plain``, and what it has to do with the ``row`` that has them.
+        const Index n = Index(decisions.size()), d = beside.model.d;
+        require(first >= 0 && first <= n, "first must be one of the decisions");
+        std::vector<Lesson> all;
+        all.reserve(std::size_t(n - first));
+        for (Index k = first; k < n; ++k) all.emplace_back(decisions[std::size_t(k)], d);
+        Index k = 0;
+        {
+            Unlocked unlocked(double(n - first) * double(2 * d * d));
+            Scratch plain(d);
+            for (; k < n - first && rewards[0] < due; ++k) {
+                const double reward = all[std::size_t(k)].reward;
+                try {
+                    all[std::size_t(k)].plain_into(plain.data(), d, one);
+                    beside.learn(all[std::size_t(k)].row, plain.data(), reward);
+                } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
+                    continue;
+                }
+                rewards[0] += 1.0, rewards[1] += reward, rewards[2] += reward * reward;
+            }
+        }
+        return first + k;
+    }, nb::sig("def learn_beside(decisions: list[tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes]], "
+               "first: int, models: numpy.typing.NDArray[numpy.float64], crossed: numpy.typing.NDArray[numpy.float64], "
+               "sums: numpy.typing.NDArray[numpy.float64], rewards: numpy.typing.NDArray[numpy.float64], due: float, one: int) -> int"),
+          "decisions"_a, "first"_a, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "due"_a, "one"_a,
+          R"(Learn the rows without interactions of decisions, each as for ``register_decisions``, and what they have to do with the rows that have them.
+
+From ``first`` on, while fewer than ``due`` were learnt; the position of the next one, or the number of decisions.
 
 >>> models, crossed, sums, rewards = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1)), np.zeros(3)
 >>> models[0, 0, 0] = 1.0
->>> learn_beside(models, crossed, sums, rewards, np.full((1, 1), 3.0), np.full((1, 1), 2.0), 1.0)
->>> crossed[0, 0], sums.ravel(), rewards
-(np.float64(6.0), array([9., 3., 2.]), array([1., 1., 1.])))");
+>>> made = bytes(8), bytes(16), 1, np.full((1, 1), 3.0), 1.0, 0, b""
+>>> learn_beside([made, made], 0, models, crossed, sums, rewards, 1.0, 7)
+1
+>>> abs(crossed[0, 0]), sums[:2, 0], rewards
+(np.float64(3.0), array([9., 3.]), array([1., 1., 1.])))");
+
+    m.def("revise_beside", [](nb::tuple decision, double squares, Array<double, 3> models, Array<double, 2> crossed,
+                              Array<double, 2> sums, Array<double, 1> rewards, uint64_t one) {
+        const Beside beside(models, crossed, sums);
+        require(rewards.size() == 3, "rewards must be three sums");
+        const Lesson change(decision, beside.model.d);
+        Scratch plain(beside.model.d);
+        change.plain_into(plain.data(), beside.model.d, one);
+        beside.revise(change.row, plain.data(), change.reward);
+        rewards[1] += change.reward, rewards[2] += squares;
+    }, nb::sig("def revise_beside(decision: tuple[bytes, bytes, int, numpy.typing.NDArray[numpy.float64], float, int, bytes], "
+               "squares: float, models: numpy.typing.NDArray[numpy.float64], crossed: numpy.typing.NDArray[numpy.float64], "
+               "sums: numpy.typing.NDArray[numpy.float64], rewards: numpy.typing.NDArray[numpy.float64], one: int) -> None"),
+          "decision"_a, "squares"_a, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "one"_a,
+          R"(Change the reward that ``learn_beside`` learnt of a decision by the one that it now has, and the sum of squares by ``squares``.
+
+>>> models, crossed, sums, rewards = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1)), np.zeros(3)
+>>> models[0, 0, 0] = 1.0
+>>> made = bytes(8), bytes(16), 1, np.full((1, 1), 3.0), 1.0, 0, b""
+>>> revise_beside(made, 1.0, models, crossed, sums, rewards, 7)
+>>> sums[1, 0], rewards
+(np.float64(3.0), array([0., 1., 1.])))");
 
     m.def("surplus", [](Array<double, 3> models, Array<double, 2> crossed, Array<double, 2> sums, double variance) {
         const Beside beside(models, crossed, sums);

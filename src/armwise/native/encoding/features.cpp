@@ -144,16 +144,8 @@ False
             const Index m = alone ? 0 : reader.count();
             const uint64_t* arm = reader.tokens(m);
             scaling.valued(arm, m, places.data(), values.data());
-            for (Index c = -1; c < n; ++c) {
-                const uint64_t hc = c < 0 ? one : about[3 * c];
-                const double vc = c < 0 ? 1.0 : context[c];
-                add(row, dim, mix(hc, one), vc);
-                if (vc == 0.0 || (c >= 0 && !interactions)) continue;
-                if (!alone) add(row, dim, mix(hc, id), vc);
-                for (Index a = 0; a < m; ++a) hashes[a] = mix(hc, arm[3 * a]);  // by itself, so that it vectorises
-                for (Index a = 0; a < m; ++a) add(row, dim, hashes[a], vc * values[a]);
-            }
-            normalise(row, dim);
+            crossed_into(row, dim, {about, n, context.data()}, alone ? nullptr : &id, {arm, m, values.data()}, interactions,
+                         one, hashes.data());
         }
         return X;
     }, "words"_a, "names"_a, "means"_a, "deviations"_a, "dim"_a, "interactions"_a, "alone"_a, "one"_a,

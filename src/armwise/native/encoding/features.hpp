@@ -117,5 +117,27 @@ inline void normalise(double* row, Index dim) {
     }
 }
 
+// Some tokens, with their values after scaling.
+struct Valued {
+    const uint64_t* tokens;
+    Index n;
+    const double* values;
+};
+
+// Adds (constant + context) x (constant + id + arm) to a row of zeros, and normalises it; without an arm (`id` is null)
+// it is the context and the constant. `hashes` has room for the arm's tokens.
+inline void crossed_into(double* row, Index dim, const Valued& context, const uint64_t* id, const Valued& arm,
+                         bool interactions, uint64_t one, uint64_t* hashes) {
+    for (Index c = -1; c < context.n; ++c) {
+        const uint64_t hc = c < 0 ? one : context.tokens[3 * c];
+        const double vc = c < 0 ? 1.0 : context.values[c];
+        add(row, dim, mix(hc, one), vc);
+        if (vc == 0.0 || (c >= 0 && !interactions)) continue;
+        if (id) add(row, dim, mix(hc, *id), vc);
+        for (Index a = 0; a < arm.n; ++a) hashes[a] = mix(hc, arm.tokens[3 * a]);  // by itself, so that it vectorises
+        for (Index a = 0; a < arm.n; ++a) add(row, dim, hashes[a], vc * arm.values[a]);
+    }
+    normalise(row, dim);
+}
 
 }  // namespace armwise

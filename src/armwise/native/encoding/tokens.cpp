@@ -242,6 +242,20 @@ class Walk {
     }
 };
 
+// The hashes of arms, one after the other, from the words of their tokens.
+class ArmHashes {
+  public:
+    explicit ArmHashes(const nb::bytes& words) : reader_(as_words(words)) {}
+    uint64_t next() {
+        const uint64_t hash = reader_.word();
+        reader_.tokens(reader_.count());
+        return hash;
+    }
+
+  private:
+    Reader reader_;
+};
+
 }  // namespace
 
 void bind_tokens(nb::module_& m) {
@@ -283,4 +297,30 @@ limit is passed, TypeError for what JSON does not have. NaN is a missing value.
 >>> found, n_keys, kinds = tokens([{"hour": 9, "city": "Oslo"}], b"c", None, (9, 9, 9, 9))
 >>> len(found[0]), n_keys, kinds is None
 (56, 2, False))");
+
+    m.def("arm_hash", [](nb::bytes arms, Index arm) {
+        ArmHashes hashes(arms);
+        require(arm >= 0, "arm must be the index of an arm");
+        for (; arm > 0; --arm) hashes.next();
+        return hashes.next();
+    }, "arms"_a, "arm"_a, R"(The hash of the id of one of some arms, from the words of their tokens.
+
+>>> arm_hash(np.array([7, 0, 8, 0], np.uint64).tobytes(), 1)
+8)");
+
+    m.def("found_by_arm", [](nb::dict values, nb::bytes arms, Index K) {
+        ArmHashes hashes(arms);
+        nb::list found;
+        for (Index k = 0; k < K; ++k) {
+            const nb::int_ hash(hashes.next());
+            PyObject* value = PyDict_GetItemWithError(values.ptr(), hash.ptr());
+            if (!value && PyErr_Occurred()) throw nb::python_error();
+            found.append(value ? nb::borrow(value) : nb::object(nb::int_(0)));
+        }
+        return found;
+    }, nb::sig("def found_by_arm(values: dict[int, int], arms: bytes, K: int) -> list[int]"), "values"_a, "arms"_a, "K"_a,
+          R"(What ``values`` has for the hash of each arm's id, else 0.
+
+>>> found_by_arm({8: 3}, np.array([7, 0, 8, 0], np.uint64).tobytes(), 2)
+[0, 3])");
 }

@@ -18,10 +18,11 @@ from armwise.core.agent import Floats
 from armwise.core.capabilities.optimism import Optimism
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaling
-from armwise.features.encoding.tokens import RequestTokens
+from armwise.features.encoding.tokens import ONE, RequestTokens
 from armwise.models.ridge import Ridge
-from armwise.native.decisions import learn_beside, surplus
+from armwise.native.decisions import learn_beside, revise_beside, surplus
 from armwise.native.simd import aligned_zeros
+from armwise.service.model.drawing.encoded import Lesson
 
 LEAST_DECISIONS = 2000  # before the tests are believed
 # Decisions times the squared mean reward over its variance, and the sum of two tests in standard deviations. What
@@ -37,7 +38,7 @@ class ArmsAlone(saving.Saved):
     """A ridge over rows without interactions, and whether it decides.
 
     >>> alone = ArmsAlone(dim=8, lam=1.0)
-    >>> alone.learn(np.ones((1, 8)), np.ones((1, 8)), 1.0)
+    >>> alone.learn([(bytes(8), bytes(16), 1, np.ones((1, 8)), 1.0, 0, b"")])
     >>> alone.decides
     False
     """
@@ -67,18 +68,17 @@ class ArmsAlone(saving.Saved):
         """The row without interactions of one arm."""
         return self.encoder.rows(tokens, scaling)
 
-    def learn(self, row: Floats, plain: Floats, reward: float) -> None:
-        """Learn a reward of the arm that has these rows, with interactions and without."""
-        learn_beside(self.ridge.models, self.crossed, self.sums, self.rewards, row, plain, reward)
-        if self.rewards[0] >= self.due:
-            self.look()
+    def learn(self, lessons: list[Lesson]) -> None:
+        """Learn the rewards of decisions, in order; one that cannot be learnt is passed over."""
+        done = 0
+        while done < len(lessons):
+            done = learn_beside(lessons, done, self.ridge.models, self.crossed, self.sums, self.rewards, self.due, ONE)
+            if self.rewards[0] >= self.due:
+                self.look()
 
-    def revise(self, row: Floats, plain: Floats, by: float, squares: float) -> None:
-        """Change a reward that was learnt by a number, and the sum of squares by another."""
-        self.ridge.revise(plain, 0, by)
-        self.sums[1] += by * row[0]
-        self.sums[2] += by * plain[0]
-        self.rewards += 0.0, by, squares
+    def revise(self, lesson: Lesson, squares: float) -> None:
+        """Change a reward that was learnt by that of ``lesson``, and the sum of squares by another."""
+        revise_beside(lesson, squares, self.ridge.models, self.crossed, self.sums, self.rewards, ONE)
 
     def look(self) -> None:
         """Test anew whether the interactions matter."""

@@ -78,6 +78,17 @@ class DriftDetector(Saved):
         """
         self.open[decision] = expected, deadline
 
+    def watch_if_room(self, decision: int, expected: float | None, deadline: int, now: int) -> None:
+        """Watch a new decision, or, where too many are open, stop waiting for those that are overdue.
+
+        >>> drift = DriftDetector(); drift.watch_if_room(7, 0.5, 1000, 0); list(drift.open)
+        [7]
+        """
+        if len(self.open) < MOST_OPEN:
+            self.open[decision] = expected, deadline
+        else:
+            self.overdue(now)
+
     def overdue(self, now: int) -> None:
         """Stop waiting for decisions whose outcome will never come, for example because their log was deleted.
 

@@ -51,7 +51,7 @@ from armwise.service.journal.events import (
 from armwise.service.model.arms_alone import ArmsAlone
 from armwise.service.model.drawing.agent_view import AgentView
 from armwise.service.model.drawing.draws import Draws
-from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, chosen_tokens, stack_of
+from armwise.service.model.drawing.encoded import AtHand, Drawn, EncodedRequest, Lesson, lesson_of, stack_of
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.drawing.optimist import Optimist
 from armwise.service.model.drawing.ramp import DrawCounts, beyond_ramp, ramped
@@ -138,10 +138,10 @@ class Model(saving.Saved):
         ):
             return drawn
         new = self.counts.new(arms.tail)
-        if new is None or not beyond_ramp(drawn.p, new, share):
+        if new is None or not beyond_ramp(drawn.p.tolist(), new, share):
             return drawn
-        known = self._draw(context, arms.picked(np.flatnonzero(~new).tolist()), u, tokens).p
-        p = ramped(drawn.p, known, new, share)
+        known = self._draw(context, arms.picked([k for k, is_new in enumerate(new) if not is_new]), u, tokens).p
+        p = ramped(drawn.p, known, np.array(new), share)
         arm, seen = draw(p, u), self.see(context, arms, tokens)
         return Drawn(arm, p, None, self.agent_view.kept(seen, arm) or seen)
 
@@ -227,32 +227,21 @@ class Model(saving.Saved):
         if not made:
             return
         assert self.optimist is not None
-        drift, overdue = self.drift, None
-        watched: list[int] = []
         taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
-        decisions = []
-        for k, ((row, decision, _), seen) in enumerate(made):
-            if self.settings.drift != OFF:
-                if drift.room:
-                    drift.watch(row.seq, None, row.time + decision.window)
-                    watched.append(k)
-                elif row.time != overdue:
-                    drift.overdue(row.time)
-                    overdue = row.time
+        lessons: list[Lesson] = []
+        for (_, decision, _), seen in made:
             default = decision.default, decision.rule
             if (reward := taken.get(default)) is None:
                 reward = taken[default] = self.to_agent_range(*default)
             assert seen.stack is not None
             self.counts.take(seen.stack.tail, decision.arm)
-            decisions.append((seen.stack, seen.view, reward))
-        expected = self.optimist.register(self.scaler, decisions)
-        for ((_, decision, _), seen), (_, _, reward) in zip(made, decisions):
-            with contextlib.suppress(ValueError, ArithmeticError):  # neither was it learnt by the agent
-                self._learn_alone(decision, seen, reward)
-        for k in watched:
-            row, decision, _ = made[k][0]
-            if row.seq in drift.open:
-                drift.watch(row.seq, expected[k], row.time + decision.window)
+            lessons.append(lesson_of(seen, decision, reward))
+        expected = self.optimist.register(self.scaler, lessons)
+        if self.alone is not None:
+            self.alone.learn(lessons)
+        if self.settings.drift != OFF:
+            for ((row, decision, _), _), hoped in zip(made, expected):
+                self.drift.watch_if_room(row.seq, hoped, row.time + decision.window, row.time)
 
     def _register(self, made: JournaledDecision) -> EncodedRequest | None:
         row, decision, at_hand = made
@@ -409,8 +398,8 @@ class Model(saving.Saved):
                 elif after != before:
                     self.agent.revise(view, choice, before, after)
             if self.alone is not None and after != before:
-                rows, by = self._both_rows(self.alone, decision, at_hand), after - before
-                self.alone.revise(*rows, by, by * (before + given))
+                seen, by = self.agent_view.recall(decision, at_hand), after - before
+                self.alone.revise(lesson_of(seen, decision, by), by * (before + given))
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
@@ -442,15 +431,7 @@ class Model(saving.Saved):
 
     def _learn_alone(self, decision: Decision, at_hand: AtHand, reward: float) -> None:
         if self.alone is not None:
-            self.alone.learn(*self._both_rows(self.alone, decision, at_hand), reward)
-
-    def _both_rows(self, alone: ArmsAlone, decision: Decision, at_hand: AtHand) -> tuple[Floats, Floats]:
-        """The row of the arm that was drawn, with interactions and without."""
-        seen = self.agent_view.recall(decision, at_hand)
-        row = seen.place(decision.arm)
-        stack = seen.stack or chosen_tokens(decision)
-        one = stack if stack.tail.n == 1 else stack.only(decision.arm)
-        return seen.view[row : row + 1], alone.row(one, seen.scaling)
+            self.alone.learn([lesson_of(self.agent_view.recall(decision, at_hand), decision, reward)])
 
     def forget(self) -> None:
         """After an alarm, discount what was learnt before, if the agent can and the settings ask for it."""

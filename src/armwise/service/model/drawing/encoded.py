@@ -39,6 +39,25 @@ class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 AtHand = EncodedRequest | RequestTokens | None  # of a journaled decision: what was seen, its tokens, or neither
+# A reward of a decision, for compiled calls: the tokens of its context, of its arms and how many these are, the row of
+# the arm that was drawn, the reward as the agent takes it, the arm, and the scaling that the decision was made with.
+Lesson = tuple[bytes, bytes, int, Floats, float, int, bytes]
+
+
+def lesson_of(seen: EncodedRequest, decision: Decision, reward: float) -> Lesson:
+    """A reward of a decision for compiled calls, from what was seen of it.
+
+    >>> import msgspec
+    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
+    >>> lesson_of(EncodedRequest(np.ones((1, 2)), None, Scaling.of(""), None, True), asked, 0.5)[2:]
+    (1, array([[1., 1.]]), 0.5, 0, b'')
+    """
+    stack, arm, row = seen.stack or chosen_tokens(decision), decision.arm, seen.view
+    if not seen.chosen_row_only:
+        place = seen.place(arm)
+        row = row[place : place + 1]
+    arms = stack.tail
+    return stack.context.counted, arms.words, arms.n, row, reward, arm if arms.n > 1 else 0, seen.scaling.packed
 
 
 def stack_of(decision: Decision) -> RequestTokens:

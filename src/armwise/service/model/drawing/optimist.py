@@ -4,17 +4,16 @@ taught in compiled calls, to the bit as the agent would by itself."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 from armwise.agents.wrappers.wrapper import teach
 from armwise.core.agent import Agent, Floats, make_choice
 from armwise.core.capabilities.optimism import Optimism
 from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler, Scaling
-from armwise.features.encoding.tokens import ONE, InvalidInput, RequestTokens
+from armwise.features.encoding.tokens import ONE, ArmTokens, InvalidInput, PackedTokens, RequestTokens
 from armwise.native.decisions import decide_optimistic, predicted, register_decisions
 from armwise.service.model.arms_alone import ArmsAlone
-from armwise.service.model.drawing.encoded import Drawn, EncodedRequest
+from armwise.service.model.drawing.encoded import Drawn, EncodedRequest, Lesson
 
 _DRAWN = make_choice((0, None, None, None))  # of a view that has the drawn arm's row alone; optimists need no more
 
@@ -47,24 +46,20 @@ class Optimist:
         """The expected reward of an arm with this row, the same on every processor."""
         return predicted(self._optimism.ridge.models, row) + float(self._optimism.ridge.centre)
 
-    def register(self, scaler: Scaler, made: Sequence[tuple[RequestTokens, Floats, float]]) -> list[float]:
-        """Scale the numbers of decisions that follow one another, and learn the reward that is assumed of each, as the
-        agent takes it; what was expected of each just before."""
-        decisions = [
-            (tokens.context.counted, tokens.tail.words, tokens.tail.n, row, taken) for tokens, row, taken in made
-        ]
-        done, expected = 0, list[float]()
+    def register(self, scaler: Scaler, made: list[Lesson]) -> list[float]:
+        """Scale the numbers of decisions that follow one another, and learn the reward that is assumed of each; return
+        what was expected of each just before."""
+        done, expected, ridge = 0, list[float](), self._optimism.ridge
         while done < len(made):
             done, learnt, found = register_decisions(
-                decisions, done, scaler.names, scaler.counts, scaler.means, scaler.squares, self._optimism.ridge.models,
-                self._encoder.dim,
-            )  # fmt: skip
+                made, done, scaler.names, scaler.counts, scaler.means, scaler.squares, ridge.models, self._encoder.dim
+            )
             expected += found[: done + 1 - len(expected)].tolist()
             for agent in self._optimism.agents:
                 agent._n_learnt += learnt
             if done < len(made):  # a name is new
-                tokens, row, taken = made[done]
-                scaler.take(tokens)
+                context, arms, n, row, taken, *_ = made[done]
+                scaler.take(RequestTokens(PackedTokens(context, 0), ArmTokens(n, arms)))
                 with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
                     self.learn(row, taken)
                 done += 1

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from armwise.core import saving
 from armwise.core.agent import Floats
 from armwise.features.encoding.tokens import ArmTokens
+from armwise.native.tokens import arm_hash, found_by_arm
 
 TRIED, KNOWN = 100, 1000
 MOST_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
@@ -27,7 +28,7 @@ class DrawCounts(saving.Saved):
     >>> for _ in range(KNOWN):
     ...     counts.take(arms, 0)
     >>> counts.new(arms)
-    array([False,  True])
+    [False, True]
     """
 
     _learnt = ("drawn", "known")
@@ -43,10 +44,7 @@ class DrawCounts(saving.Saved):
         >>> counts = DrawCounts(); counts.take(read_arms([b'"a"']).tail, 0); list(counts.drawn.values())
         [1]
         """
-        words, at = memoryview(arms.words).cast("Q"), 0
-        for _ in range(arm):
-            at += 2 + 3 * words[at + 1]
-        self._add(words[at], 1)
+        self._add(arm_hash(arms.words, arm), 1)
 
     def _add(self, id: int, draws: int) -> None:
         before = self.drawn.pop(id, 0)
@@ -55,7 +53,7 @@ class DrawCounts(saving.Saved):
         if len(self.drawn) > MOST_COUNTED:
             self.known -= self.drawn.pop(next(iter(self.drawn))) >= KNOWN
 
-    def new(self, arms: ArmTokens) -> NDArray[np.bool_] | None:
+    def new(self, arms: ArmTokens) -> list[bool] | None:
         """Which of these arms are new; None where none is, or no other is known.
 
         >>> from armwise.features.encoding.arms import read_arms
@@ -63,14 +61,8 @@ class DrawCounts(saving.Saved):
         """
         if not self.known:
             return None
-        words, at, most = memoryview(arms.words).cast("Q"), 0, 0
-        found = np.zeros(arms.n, bool)
-        for k in range(arms.n):
-            draws = self.drawn.get(words[at], 0)
-            found[k] = draws < TRIED
-            most = max(most, draws)
-            at += 2 + 3 * words[at + 1]
-        return found if most >= KNOWN and found.any() else None
+        draws = found_by_arm(self.drawn, arms.words, arms.n)
+        return [n < TRIED for n in draws] if max(draws) >= KNOWN and min(draws) < TRIED else None
 
     def exported(self, share: float) -> dict[str, Any] | None:
         """What an exported policy has of new arms: the share, and hashes of arms that are tried, or even known; None
@@ -115,14 +107,15 @@ class DrawCounts(saving.Saved):
         self.known = state["known"]
 
 
-def beyond_ramp(p: Floats, new: NDArray[np.bool_], share: float) -> bool:
+def beyond_ramp(p: list[float], new: list[bool], share: float) -> bool:
     """Whether the agent gives the new arms that it wants more than the share, and more than the arm it wants least.
 
-    >>> beyond_ramp(np.array([0.05, 0.05, 0.9]), np.array([False, True, True]), 0.2)
+    >>> beyond_ramp([0.05, 0.05, 0.9], [False, True, True], 0.2)
     True
     """
-    wanted = p[new][p[new] > p.min()]
-    return bool(wanted.sum() > max(share, p.min() * len(wanted)))
+    least = min(p)
+    wanted = [chance for chance, is_new in zip(p, new) if is_new and chance > least]
+    return sum(wanted) > max(share, least * len(wanted))
 
 
 def ramped(p: Floats, known: Floats, new: NDArray[np.bool_], share: float) -> Floats:
