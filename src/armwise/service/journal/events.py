@@ -448,10 +448,10 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         >>> Row(2, 0, "shop", "activate", "e1", b'{"decision":1,"shown":true}').teaches
         1
         """
-        if self.is_a(*SEQUELS) and isinstance(event := self.event, Sequel):
-            begins = isinstance(event, Activation) and event.shown
-            return event.decision if begins or event.lesson is not None else 0
-        return 0
+        if KINDS.get(self.kind) not in SEQUELS or not isinstance(event := self.event, (Reward, Activation, Expiry)):
+            return 0
+        begins = isinstance(event, Activation) and event.shown
+        return event.decision if begins or event.lesson is not None else 0
 
     @property
     def lesson(self) -> tuple[int, float] | None:

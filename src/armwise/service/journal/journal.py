@@ -247,7 +247,7 @@ class Journal:
         def encode() -> None:
             batch.made = {id(write): batch.stored(write, write.event) for write in made}
 
-        if large := any(write.catalogue or not joins([write]) for write in made):
+        if large := not joins(made):
             encode()  # which says what arms are to be looked for
         here: list[Statement] = [(_HERE.format(clock=self._clock), ())] if self._lock else []
         statuses = list(self.naming(STATUSES, "id", _ids(writes)))

@@ -59,19 +59,21 @@ More = Callable[[], Sequence[Sequence[Write]]]
 
 def joins(group: Sequence[Write]) -> bool:
     """Return whether a group may still join a batch that was read already: only new decisions that need no row."""
-    return all(
-        isinstance(write.event, Decision) and write.fresh and not write.request and not write.catalogue
-        and write.again is None and size_of(write.event) < MANY
-        for write in group
-    )  # fmt: skip
+    for write in group:
+        event = write.event
+        plain = write.fresh and not write.request and not write.catalogue and write.again is None
+        if not (plain and isinstance(event, Decision) and size_of(event) < MANY):
+            return False
+    return True
 
 
 def size_of(decision: Decision) -> int:
     """The size of the arms in bytes."""
     decision.write_arms()
-    if isinstance(decision.sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
-        return len(decision.sent) - 1 - max(len(decision.p), len(decision.order))
-    return sum(map(len, decision.sent))
+    sent = decision.sent
+    if isinstance(sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
+        return len(sent) - 1 - max(len(decision.p), len(decision.order))
+    return sum(map(len, sent))
 
 
 def repeats(row: Row, asked: Event) -> bool:

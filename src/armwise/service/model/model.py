@@ -21,7 +21,7 @@ from armwise.core import saving
 from armwise.core.agent import Agent, Floats
 from armwise.core.capabilities.counting import record_choice
 from armwise.core.capabilities.optimism import optimism_of
-from armwise.core.capabilities.revising import can_fade, can_revise, predicted
+from armwise.core.capabilities.revising import Revising, can_fade, predicted
 from armwise.core.outcomes import read_cost, read_reward
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.hashed import HashedRows
@@ -101,6 +101,7 @@ class Model(saving.Saved):
             raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
         self.agent_view = AgentView(agent, encoder, self.arms)
         self.draws = Draws(agent)
+        self._revising = agent if isinstance(agent, Revising) else None
         optimism = optimism_of(agent)
         self.optimist = None if optimism is None else Optimist(agent, optimism, encoder)
         self.alone = ArmsAlone.beside(optimism, encoder)
@@ -203,13 +204,15 @@ class Model(saving.Saved):
         for each in made:
             seen = self._seen_by_optimist(each)
             if seen is None:
-                self._register_together(together)
-                together = []
+                if together:
+                    self._register_together(together)
+                    together = []
                 seen = self._register(each)
             else:
                 together.append((each, seen))
             found.append(seen)
-        self._register_together(together)
+        if together:
+            self._register_together(together)
         return found
 
     def _seen_by_optimist(self, made: JournaledDecision) -> EncodedRequest | None:
@@ -224,8 +227,6 @@ class Model(saving.Saved):
         return seen if seen.chosen_row_only and seen.stack is not None else None
 
     def _register_together(self, made: Sequence[tuple[JournaledDecision, EncodedRequest]]) -> None:
-        if not made:
-            return
         assert self.optimist is not None
         taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
         lessons: list[Lesson] = []
@@ -284,7 +285,7 @@ class Model(saving.Saved):
 
     def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
         """Learn the default reward of a decision, provisionally, until its outcome is known."""
-        if decision.learn == PROVISIONAL and (shown or not decision.deferred) and can_revise(self.agent):
+        if decision.learn == PROVISIONAL and (shown or not decision.deferred) and self.revises:
             with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
                 self.learn_reward(decision, decision.default, at_hand)
 
@@ -298,29 +299,23 @@ class Model(saving.Saved):
     def _apply_outcome(
         self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None, deadline: int | None
     ) -> None:
-        if self.began_within(sequel.decision, decision):
+        seq, lesson = sequel.decision, sequel.lesson
+        if self.began_within(seq, decision):
             return
         provisional = decision.learn == PROVISIONAL
-        revises = provisional and can_revise(self.agent)
-        assumed = revises and sequel.decision > self.assumed
-        lesson = sequel.lesson
-        if (
-            lesson is not None
-            and deadline is not None
-            and provisional
-            and not revises
-            and self._waits_for_window(sequel)
-        ):
-            heapq.heappush(self.waiting, (deadline, sequel.decision, lesson))
-            return
-        drifted = lesson is not None and self.drift.surprised(
-            sequel.decision, self.to_agent_range(lesson, decision.rule), self.reward_ends
-        )
+        revises = provisional and self.revises
+        assumed = revises and seq > self.assumed
         if lesson is None:
             if isinstance(sequel, Activation) and sequel.shown and assumed:
                 self.learn_default(decision, shown=True)
-        elif assumed and not isinstance(sequel, Activation):
-            self.correct_default(decision, lesson, at_hand, sequel.decision)
+            return
+        if deadline is not None and provisional and not revises and self._waits_for_window(sequel):
+            heapq.heappush(self.waiting, (deadline, seq, lesson))
+            return
+        taken = self.to_agent_range(lesson, decision.rule)
+        drifted = self.drift.surprised(seq, taken, self.reward_ends)
+        if assumed and not isinstance(sequel, Activation):
+            self.correct_default(decision, lesson, at_hand, seq)
         else:
             self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
         if drifted:
@@ -391,12 +386,12 @@ class Model(saving.Saved):
             else:
                 view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
                 self.draws.begin_again()
-                if not can_revise(self.agent):
+                if self._revising is None or not self.revises:
                     raise ValueError(f"{type(self.agent).__name__} cannot revise a reward")
                 if after != before and self.draws.direct and at_hand is not None:  # sound, as in ``learn_reward``
-                    self.agent._revise(view, choice, before, after)
+                    self._revising._revise(view, choice, before, after)
                 elif after != before:
-                    self.agent.revise(view, choice, before, after)
+                    self._revising.revise(view, choice, before, after)
             if self.alone is not None and after != before:
                 seen, by = self.agent_view.recall(decision, at_hand), after - before
                 self.alone.revise(lesson_of(seen, decision, by), by * (before + given))
@@ -474,11 +469,18 @@ class Model(saving.Saved):
             challenger.model.settings = msgspec.structs.replace(kept, new_arms=self.settings.new_arms)
 
     @property
+    def revises(self) -> bool:
+        """Whether the agent can revise what it learnt, as it is now."""
+        return self._revising is not None and self._revising.revises
+
+    @property
     def learns(self) -> str:
         """When outcomes are learnt, one of ``events.LEARN``."""
+        if self.settings.learn:
+            return self.settings.learn
         if self.agent.n_costs:  # a cost is known when its reward comes, and a budget cannot wait for the window
-            return self.settings.learn or ARRIVAL
-        return self.settings.learn or (PROVISIONAL if can_revise(self.agent) else CLOSE)
+            return ARRIVAL
+        return PROVISIONAL if self.revises else CLOSE
 
     def check_settings(self, settings: Settings) -> None:
         """Raise InvalidInput if the settings do not fit this agent."""
@@ -487,7 +489,7 @@ class Model(saving.Saved):
                 f"learn: {type(self.agent).__name__} counts what each decision cost: use 'arrival', and report every "
                 "outcome with its cost, zeros too"
             )
-        if settings.learn == PROVISIONAL and not can_revise(self.agent):
+        if settings.learn == PROVISIONAL and not self.revises:
             raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
 
     def check_cost(self, cost: Any) -> float | list[float] | None:

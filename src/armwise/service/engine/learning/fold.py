@@ -43,7 +43,8 @@ log = logging.getLogger("armwise.service")
 Recent = tuple[Decision, EncodedRequest | None, int]
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
-MOST_BYTES = 8192  # of a row that is kept for a reward
+ANEW = ("create", "import")  # the kinds of events with which a model begins anew
+MOST_BYTES = 8192  # of a row that is kept for a reward, and of the tokens of its arms
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
@@ -81,19 +82,22 @@ def fold(
         if isinstance(made, Decision):
             recent[row.seq] = made, None, row.time + made.window  # what was seen of it: when it is registered
     missing = [decision for decision in lessons.values() if decision not in recent]
-    for seq, row in (journal.rows(missing) if missing and journal is not None else {}).items():
-        with contextlib.suppress(ValueError):  # its lesson says what is the matter
-            if isinstance(made := row.event, Decision):
-                recent[seq] = made, None, row.time + made.window
+    if missing and journal is not None:
+        for seq, row in journal.rows(missing).items():
+            with contextlib.suppress(ValueError):  # its lesson says what is the matter
+                if isinstance(made := row.event, Decision):
+                    recent[seq] = made, None, row.time + made.window
     at, n = 0, len(rows)
     while at < n:
         row = rows[at]
-        if row.app in models:
-            _learn_waiting(models[row.app], journal, recent, row.time)
-        if row.kind == DECISION and (run := _decisions_from(models, rows, at, recent)):
+        model = models.get(row.app)
+        if model is not None and (model.waiting or model.versions):
+            _learn_waiting(model, journal, recent, row.time)
+        if row.kind == DECISION and model is not None and row.seq in recent:
+            run = _decisions_from(model, rows, at, recent)
             at += len(run)
             try:
-                _register(models[row.app], run, writes, recent)
+                _register(model, run, writes, recent)
             except Exception as error:
                 if broken is None:
                     raise
@@ -101,50 +105,49 @@ def fold(
                 give_up(models, broken, row.app, f"{which} (decision) cannot be folded in: {error}")
             continue
         at += 1
-        anew = row.is_a(Creation, Import)
-        if broken is not None and row.app not in models and not row.is_a(Creation):
+        if broken is not None and model is None and not row.is_a(Creation):
             broken.setdefault(row.app, f"event {row.seq} is for it, but it has no model")
             continue
         try:
             match event := row.event:
-                case Reward() | Activation() | Expiry() if row.app in models:
+                case Reward() | Activation() | Expiry() if model is not None:
                     if row.seq in lessons:
-                        model, (taught, kept, deadline) = models[row.app], recent[lessons[row.seq]]
+                        taught, kept, deadline = recent[lessons[row.seq]]
                         anew_since = taught.version < max(
                             model.since, model.versions_changed_at
                         )  # then it would see it otherwise
                         model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
                 case Creation() as creation:
-                    former = models.get(row.app)
-                    models[row.app] = _made(creation, journal, row, former)
-                    if former is not None:
-                        inherit(models[row.app], former)
-                case _ if row.app not in models:
+                    models[row.app] = _made(creation, journal, row, model)
+                    if model is not None:
+                        inherit(models[row.app], model)
+                case _ if model is None:
                     raise ValueError(f"event {row.seq} is for {row.app!r}, which was never created")
                 case Import() as imported:
-                    settings = models[row.app].settings  # they are the application's, not the model's
-                    former, models[row.app] = models[row.app], saving.loads(imported.data)
-                    models[row.app].settings, models[row.app].assumed = settings, row.seq
-                    models[row.app].waiting = []  # of another journal
-                    inherit(models[row.app], former)
+                    models[row.app] = saving.loads(imported.data)
+                    # The settings are the application's, not the model's, and what waits is of another journal.
+                    models[row.app].settings, models[row.app].assumed = model.settings, row.seq
+                    models[row.app].waiting = []
+                    inherit(models[row.app], model)
                 case Lessons() as lessons_of_others:
-                    models[row.app].warm_start(lessons_of_others)
+                    model.warm_start(lessons_of_others)
                 case Version():
-                    make = functools.partial(_made, journal=journal, row=row, before=models[row.app])
-                    models[row.app] = fold_version(models[row.app], row, make)
+                    make = functools.partial(_made, journal=journal, row=row, before=model)
+                    models[row.app] = fold_version(model, row, make)
                 case Change() as change:
                     if change.forgotten is not msgspec.UNSET:
-                        _learn_waiting(models[row.app], journal, recent, math.inf)
-                    models[row.app].configure(change)
+                        _learn_waiting(model, journal, recent, math.inf)
+                    model.configure(change)
                 case Erasure():  # decisions may go: what they still have to teach is learnt before
-                    _learn_waiting(models[row.app], journal, recent, math.inf)
+                    _learn_waiting(model, journal, recent, math.inf)
             leader = models[row.app]
             leader.version = row.seq
-            if anew:
+            if row.kind in ANEW:
                 leader.since, leader.name = row.seq, f"v{row.seq}"
-            about, _, until = recent[lessons[row.seq]] if row.seq in lessons else (None, None, None)
-            for challenger in leader.versions.values():
-                challenger.follow(row, about, leader.name, until)
+            if leader.versions:
+                about, _, until = recent[lessons[row.seq]] if row.seq in lessons else (None, None, None)
+                for challenger in leader.versions.values():
+                    challenger.follow(row, about, leader.name, until)
         except unreadable:
             raise
         except Exception as error:
@@ -152,7 +155,7 @@ def fold(
                 raise
             give_up(models, broken, row.app, f"event {row.seq} ({row.kind}) cannot be folded in: {error}")
             continue
-        if broken and anew:
+        if broken and row.kind in ANEW:
             broken.pop(row.app, None)
 
 
@@ -167,30 +170,27 @@ def drop_oldest(recent: dict[int, Recent]) -> dict[int, Recent]:
     return recent
 
 
-def _decisions_from(models: dict[str, Model], rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> Sequence[Row]:
-    """The consecutive decisions of one application from a row on; one at a time if it has versions."""
-    app = rows[at].app
-    if (model := models.get(app)) is None:
-        return []
-    end = at
-    while end < len(rows) and (row := rows[end]).kind == DECISION and row.app == app and row.seq in recent:
-        end += 1
-        if model.versions or model.waiting:
-            break
+def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> Sequence[Row]:
+    """The consecutive decisions of one application from that of a row on; one at a time if it has versions."""
+    app, end, n = rows[at].app, at + 1, len(rows)
+    if not (model.versions or model.waiting):
+        while end < n and (row := rows[end]).kind == DECISION and row.app == app and row.seq in recent:
+            end += 1
     return rows[at:end]
 
 
 def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent: dict[int, Recent]) -> None:
     made, since = [], max(model.since, model.versions_changed_at)
     for row in run:
-        decision, write = recent[row.seq][0], writes.get(row.seq)
+        seq = row.seq
+        decision, write = recent[seq][0], writes.get(seq)
         at_hand: AtHand = None
         if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
             at_hand = (write.seen if decision.version >= since else None) or write.stack
         made.append(JournaledDecision(row, decision, at_hand))
-    for each, seen in zip(made, model.register_decisions(made)):
+    for (row, decision, _), seen in zip(made, model.register_decisions(made)):
         if seen is not None:
-            recent[each.row.seq] = each.decision, _row_of(seen, each.decision.arm), each.row.time + each.decision.window
+            recent[row.seq] = decision, _row_of(seen, decision.arm), row.time + decision.window
     model.version = run[-1].seq
     for challenger in model.versions.values():
         challenger.follow(run[-1], None, model.name)
@@ -198,8 +198,6 @@ def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent
 
 def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int, Recent], now: float) -> None:
     """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
-    if not (leader.waiting or leader.versions):
-        return
     for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
         model = one.model if isinstance(one, Challenger) else one
         while due := model.take_waiting(now, AT_ONCE):
@@ -212,11 +210,14 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
                     one.learn_waiting(seq, made, lesson)
 
 
-def _row_of(seen: EncodedRequest | None, arm: int) -> EncodedRequest | None:
-    """The part of the view to keep until the reward comes: the row and the tokens of the arm, if the row is short."""
-    if seen is None or not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:
+def _row_of(seen: EncodedRequest, arm: int) -> EncodedRequest | None:
+    """What to keep of the view until the reward comes: the row, if it is short, and the tokens; where the arms have
+    many, those of the one that was drawn."""
+    if not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:
         return None
-    return EncodedRequest(seen.view, None, seen.scaling, None if seen.stack is None else seen.stack.only(arm), True)
+    if (stack := seen.stack) is None or len(stack.tail.words) <= MOST_BYTES:
+        return seen
+    return EncodedRequest(seen.view, None, seen.scaling, stack.only(arm), True)
 
 
 def _teaches(row: Row, strict: bool) -> int:
