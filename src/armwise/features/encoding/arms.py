@@ -76,7 +76,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         >>> bytes(read_arms([b'"one"', b'"other"']).journal)
         b'["one","other"]'
         """
-        if self._raws is None and len(self.text) < _LONG:
+        if (self._text or self._raws is None) and len(self.text) < _LONG:
             return msgspec.Raw(self.text)
         return list(self.raws)
 
@@ -91,7 +91,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
             if self._raws is None and self._write is not None:
                 self._text = b"[%b]" % b",".join(self._write())
             else:
-                self._text = b"[%b]" % b",".join(map(bytes, self.raws))
+                self._text = b"[%b]" % b",".join(self.raws)
         return self._text
 
     @property
@@ -122,7 +122,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         1
         """
         if self._n_keys < 0:
-            self._n_keys = sum(arm.n_keys for arm in self.arms)
+            self._n_keys = sum([arm.n_keys for arm in self.arms])
         return self._n_keys
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
@@ -215,7 +215,7 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    arms = _columns(list(map(read_arm, texts)))
+    arms = _columns([_remembered(text) if len(text) <= _LONG else _read(text) for text in texts])
     check_ids(arms.ids)
     return arms
 

@@ -58,15 +58,17 @@ class Intake(ABC):
         for write in group:
             if write.epoch != self._epoch and isinstance(write.event, Decision):
                 return Stale("a database was added that this process does not know of: name it in its storage")
-            only_asked = only_asked or (write.look and not isinstance(write.event, Decision | Batch))
+            only_asked = only_asked or (write.look and not isinstance(write.event, (Decision, Batch)))
         try:
             check_group(group)
             rewards: dict[tuple[str, str], int] = {}  # of this group, by decision
             for write in group:
                 key = write.app, write.id
-                if (refusal := self._refuse(write, rewards.get(key, 0))) is not None:
+                before = rewards.get(key, 0)
+                if (refusal := self._refuse(write, before)) is not None:
                     return refusal
-                rewards[key] = rewards.get(key, 0) + isinstance(write.event, Reward)
+                if isinstance(write.event, Reward):
+                    rewards[key] = before + 1
         except (Conflict, Unknown) as error:
             return error
         except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
@@ -93,16 +95,17 @@ class Intake(ABC):
                 key = write.request.rpartition("\x1f")[2]  # as it was sent
                 raise Conflict(f"request {key} came before with other content")
             return None
-        status = self.known.get((write.app, write.id))
+        event, status = write.event, self.known.get((write.app, write.id))
         if write.look and status is None:
             if write.refusal is not None:
                 return write.refusal
             raise Unknown(f"no decision has the id {write.id}", write.id)
-        check(write.event, status, write.id, self.time, rewards)
-        if status is not None and isinstance(write.event, Reward) and self.time > status.deadline:
+        check(event, status, write.id, self.time, rewards)
+        if status is None:
+            return None
+        if isinstance(event, Reward) and self.time > status.deadline:
             self._limit_late(write, rewards)
-        again = status is not None and isinstance(write.event, Decision)
-        if again and not repeats(self._row(status.seq), write.event):  # type: ignore[union-attr]
+        if isinstance(event, Decision) and not repeats(self._row(status.seq), event):
             raise Conflict(f"event {write.id} was decided with other content")
         return None
 
@@ -114,7 +117,7 @@ class Intake(ABC):
             raise too_many(write.id)
 
     def _take_new(self, write: Write) -> Written:
-        """As ``_take_one``, for a decision that is certainly new."""
+        """Take a decision that is certainly new."""
         row = self.enter(write, write.event)
         key = write.app, write.id
         status = self.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
@@ -132,12 +135,12 @@ class Intake(ABC):
             return Written(self.enter(write, write.event))
         key = write.app, write.id
         status = self.known.get(key)
-        if status is not None and isinstance(write.event, Decision):
-            return Written(self._row(status.seq), again=True, status=status)
+        if isinstance(write.event, Decision):
+            if status is not None:
+                return Written(self._row(status.seq), again=True, status=status)
+            return self._take_new(write)
         event = happen(write.event, status, self.time)
         row = self.enter(write, event)
-        if isinstance(event, Decision):
-            status = self.known[key] = Status.of(row, event)
         self.dirty[key] = None
         # Now, since a group may have another reward of the same decision.
         repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
@@ -146,11 +149,11 @@ class Intake(ABC):
     def enter(self, write: Write, event: Event) -> Row:
         """Give an event its number."""
         self.seq += 1
-        body = self.body(write, event)
-        row = Row(self.seq, self.time, write.app, kind_of(event), write.id, body, event, request=write.request)
+        app, request, body = write.app, write.request, self.body(write, event)
+        row = Row(self.seq, self.time, app, kind_of(event), write.id, body, event, None, request)
         self.appended.append((row, write))
-        if write.request:
-            self.requests[write.app, write.request] = row.seq
+        if request:
+            self.requests[app, request] = row.seq
         return row
 
     def _row(self, seq: int) -> Row:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from armwise.service.errors import Unknown
-from armwise.service.journal.events import Change, Creation, Event, Reward, Row
+from armwise.service.journal.events import Change, Creation, Event, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import Status
@@ -46,7 +46,7 @@ class MemoryJournal(Intake):
         outcomes = [self.take(group) for group in groups]
         for row, _ in self.appended:
             self._events.append(row)
-            if isinstance(row.at_hand, Reward):
+            if row.kind == "reward":
                 self._rewards.setdefault((row.app, row.id), []).append(row)
             elif row.kind == "decision":
                 self._wait(self.known[row.app, row.id])

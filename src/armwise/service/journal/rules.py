@@ -157,16 +157,14 @@ def check(event: Event, status: Status | None, id: str, time: int, rewards: int 
     ...
     armwise.service.errors.Unknown: no decision has the id e1
     """
-    if status is None and isinstance(event, Sequel):
-        raise Unknown(f"no decision has the id {id}", id)
-    if (
-        isinstance(event, Expiry)
-        and status is not None
-        and (status.closed or (status.deadline >= time and not event.early))
-    ):
+    if status is None:
+        if isinstance(event, Sequel):
+            raise Unknown(f"no decision has the id {id}", id)
+    elif isinstance(event, Reward):
+        if status.n + rewards >= MOST_REWARDS:
+            raise too_many(id)
+    elif isinstance(event, Expiry) and (status.closed or (status.deadline >= time and not event.early)):
         raise Conflict(f"event {id} is not to be closed")
-    if isinstance(event, Reward) and status is not None and status.n + rewards >= MOST_REWARDS:
-        raise too_many(id)
 
 
 def too_many(id: str) -> Conflict:

@@ -174,9 +174,10 @@ class DriftDetector(Saved):
             # That it expects too little, as of what it does not know yet, is no promise; the mean is not known exactly.
             usual = 0.0 if mean < 0.0 else 0.5 if mean > 0.5 else mean
             surprise = d - usual - ALLOWED - 0.5 / math.sqrt(n)
-            self.detectors = [(value + 1.0) * (1.0 + bet * surprise) for value, bet in zip(self.detectors, BETS)]
-            total = sum(self.detectors)
-            if total >= RARELY * len(BETS):
+            detectors = self.detectors
+            for k, bet in enumerate(BETS):
+                detectors[k] = (detectors[k] + 1.0) * (1.0 + bet * surprise)
+            if sum(detectors) >= RARELY * len(BETS):
                 self.n, self.mean, self.detectors = 0, 0.0, [0.0] * len(BETS)
                 return True
         self.n = n + 1

@@ -131,12 +131,9 @@ class Model(saving.Saved):
 
     def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
         drawn, share = self._draw(context, arms, u, tokens), self.settings.new_arms
-        if (
-            share >= 1.0
-            or not (self.counts.known and self.agent_view.any_arms)
-            or drawn.note is not None
-            or drawn.held is not None
-        ):
+        if not self.counts.known or share >= 1.0 or not self.agent_view.any_arms:
+            return drawn
+        if drawn.note is not None or drawn.held is not None:
             return drawn
         new = self.counts.new(arms.tail)
         if new is None or not beyond_ramp(drawn.p.tolist(), new, share):

@@ -71,16 +71,15 @@ def fold(
     unreadable: tuple[type[Exception], ...] = () if journal is None else journal.errors
     lessons: dict[int, int] = {}  # the decision that an event is about, where there is something to learn
     for row in rows:
-        if row.kind != DECISION:
-            if decision := _teaches(row, broken is None):
-                lessons[row.seq] = decision
-            continue
         try:
-            made = row.event
+            if row.kind == DECISION:
+                if isinstance(made := row.event, Decision):
+                    recent[row.seq] = made, None, row.time + made.window  # what was seen of it: when it is registered
+            elif decision := row.teaches:
+                lessons[row.seq] = decision
         except ValueError:  # it is found again, and named, when its turn comes
-            continue
-        if isinstance(made, Decision):
-            recent[row.seq] = made, None, row.time + made.window  # what was seen of it: when it is registered
+            if row.kind != DECISION and broken is None:
+                raise
     missing = [decision for decision in lessons.values() if decision not in recent]
     if missing and journal is not None:
         for seq, row in journal.rows(missing).items():
@@ -218,16 +217,6 @@ def _row_of(seen: EncodedRequest, arm: int) -> EncodedRequest | None:
     if (stack := seen.stack) is None or len(stack.tail.words) <= MOST_BYTES:
         return seen
     return EncodedRequest(seen.view, None, seen.scaling, stack.only(arm), True)
-
-
-def _teaches(row: Row, strict: bool) -> int:
-    """The decision that an event is about; a damaged one is reported when it is its turn."""
-    try:
-        return row.teaches
-    except ValueError:
-        if strict:
-            raise
-        return 0
 
 
 def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> None:
