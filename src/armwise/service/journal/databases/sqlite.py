@@ -49,9 +49,9 @@ ENTRIES = (
 
 # A checkpoint copies the write-ahead log into the file. Commits go on beside one that another session makes, so that
 # only what came meanwhile is left for the commit that finds the log to be long, after which the log begins anew. But
-# they wait for the same disk: many short checkpoints copy as much as a few long ones, and no commit waits for all of it
+# they wait for the same disk: many short checkpoints copy as much as a few long ones, and fewer commits wait for one
 # (benchmarks/serve_checkpoints.py).
-CHECKPOINT = 500  # events after which another session makes one
+CHECKPOINT = 100  # events after which another session makes one
 LONG_LOG = 16_000  # pages of the log
 PURGES = 40  # checkpoints that are tried, about 0.1 s each, to empty the log
 
