@@ -185,7 +185,7 @@ def report(client: str, shown: list[int], running: Running) -> None:
     [engine] = running.service.engine.each
     journal = engine.reading.journal
     [(made,)] = journal.connection.execute("SELECT count(*) FROM decisions WHERE app = 'banner'")
-    journal.connection.settle()
+    journal.connection.wait_until_durable()
     last = shown[-1000:]
     print(f"{client}: {len(shown)} users, {made} decisions, better arm in the last 1,000: {sum(last) / len(last):.3f}")
     running.stop()

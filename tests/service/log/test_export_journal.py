@@ -237,7 +237,7 @@ def test_what_is_exported_was_durable_when_it_was_read() -> None:
         return execute(sql, values)
 
     journal.connection.execute = noted  # type: ignore[method-assign]
-    journal.connection.settle = lambda: did.append("settle")  # type: ignore[method-assign]
+    journal.connection.wait_until_durable = lambda: did.append("settle")  # type: ignore[method-assign]
     next(entries(journal, "shop"))
     assert did[-1] == "settle" and any("FROM decisions" in sql for sql in did)
     assert any("kind = 'reward'" in sql for sql in did)

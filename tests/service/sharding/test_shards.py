@@ -392,7 +392,7 @@ def test_changes_reach_every_database_and_lessons_one(
     assert shards.model("shop").lessons == 1, "a retry teaches nothing more"
     settled: list[str] = []
     for engine in shards.each:
-        engine.reading.journal.connection.settle = lambda: settled.append("settled")  # type: ignore[method-assign]
+        engine.reading.journal.connection.wait_until_durable = lambda: settled.append("settled")  # type: ignore[method-assign]
     key, asked_for = "v1\x1fteach\x1fk", "SELECT seq FROM requests"
     homes = sorted(
         shards.engines,

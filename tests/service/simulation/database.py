@@ -338,7 +338,7 @@ class Session:
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
         return f"{column} IN ({', '.join('?' * len(values))})", values
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         if not self._inside and self._server.durable < len(self._server.redo):
             self._ask(lambda backend: backend.flush())
 

@@ -433,14 +433,14 @@ class Engine(RequestPreparer):
             if not found or found[0].seq <= first:
                 raise Unknown(f"no decision has the id {id}", id)
             row = journal.row(found[0].seq)
-            journal.connection.settle()
+            journal.connection.wait_until_durable()
         return answer(Written(row)), decided(row), found[0]
 
     def rewards(self, app: str, id: str) -> list[Row]:
         """Every reward that a decision was given, late ones too."""
         with self.reading as journal:
             given = journal.rewards([(app, id)]).get((app, id), [])
-            journal.connection.settle()
+            journal.connection.wait_until_durable()
             return given
 
     def pseudonym(self, value: str) -> str:

@@ -307,7 +307,7 @@ class HostedExperiment:
                 for status in sorted(journal.statuses(asked), key=lambda status: status.app == self.name):
                     seqs[status.id] = status.seq, status.app == self.name  # the one that counts, if there are two
                 rows = journal.rows([seq for seq, _ in seqs.values()])
-                journal.connection.settle()
+                journal.connection.wait_until_durable()
             found.update({id: (decided(rows[seq]), counts) for id, (seq, counts) in seqs.items()})
         return found
 
@@ -407,7 +407,7 @@ class HostedExperiment:
             for keeper in keepers:
                 with keeper.reading as journal:
                     there |= {(s.app, s.id) for s in journal.statuses([(write.app, write.id) for write in group])}
-                    journal.connection.settle()
+                    journal.connection.wait_until_durable()
         statuses: dict[int, Any] = {}
         for group in groups.values():
             known = [write for write in group if (write.app, write.id) in there]

@@ -324,9 +324,9 @@ class Journal:
         """What is raised where the database cannot be reached or read."""
         return self.connection.errors
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         """Wait until everything that was read here is durable."""
-        self.connection.settle()
+        self.connection.wait_until_durable()
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
         """Store a catalogue in the form of ``bodies.together``; return its hash."""
@@ -421,7 +421,7 @@ class Journal:
         sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
         if rows:
-            self.connection.settle()
+            self.connection.wait_until_durable()
         return rows
 
     def with_requests(self, rows: Collection[Row]) -> None:

@@ -70,7 +70,7 @@ class MemoryJournal(Intake):
 
     # ------------------------------------------------------------------ read
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         """Do nothing: what is here is as durable as it will be."""
 
     def last(self) -> tuple[int, int, bytes]:

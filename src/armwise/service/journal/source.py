@@ -20,7 +20,7 @@ class EventSource(Protocol):
         """What is raised where the events cannot be read now."""
         ...
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         """Wait until everything that was read is durable."""
         ...
 

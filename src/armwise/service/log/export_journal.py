@@ -106,7 +106,7 @@ def entries(journal: EventSource, app: str, after: int = 0, now: int | None = No
         now = journal.last()[1]
     for mine, statuses in _pages(journal, app, after):
         rewards = journal.rewards([(app, row.id) for row in mine])
-        journal.settle()
+        journal.wait_until_durable()
         for row in mine:
             journal.pace.rest()
             yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())), now)
@@ -121,7 +121,7 @@ def _pages(journal: EventSource, app: str, after: int) -> Iterator[tuple[list[Ro
         journal.pace.rest()
         mine = [row for row in rows if row.app == app and row.is_a(Decision)]
         statuses = journal.statuses([(app, row.id) for row in mine])
-        journal.settle()  # they are later than the rows, and what they say is to be durable too
+        journal.wait_until_durable()  # they are later than the rows, and what they say is to be durable too
         yield mine, {status.id: status for status in statuses}
 
 

@@ -479,7 +479,7 @@ class ShardedEngine:
             with engine.reading as journal:
                 there = list(journal.named("SELECT seq FROM requests", "request", [(app, request)]))
                 if there:
-                    journal.connection.settle()  # what is there is acknowledged now, or refused because of it
+                    journal.connection.wait_until_durable()  # what is there is now acknowledged, or refused for it
             if there:
                 engine.teach(app, lessons, request)
                 return

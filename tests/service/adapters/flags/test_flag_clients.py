@@ -56,7 +56,7 @@ def decisions(service: Running) -> int:
     [engine] = service.service.engine.each
     journal = engine.reading.journal
     [(n,)] = journal.connection.execute("SELECT count(*) FROM decisions WHERE app = 'banner'")
-    journal.connection.settle()
+    journal.connection.wait_until_durable()
     return int(n)
 
 

@@ -56,7 +56,7 @@ class Connection(Protocol):
         """A condition that a column has one of these values, and its parameters."""
         ...
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         """Wait until everything visible to this session is durable."""
         ...
 

@@ -103,7 +103,7 @@ class Session:
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
         return f"{column} = ANY(?)", (list(values),)  # one statement, however many they are
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         if not self._inside:  # where it could write nothing
             self.execute(_SETTLE_IF_ANY)
 

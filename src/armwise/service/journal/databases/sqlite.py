@@ -71,7 +71,7 @@ class _SQLiteConnection:
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
         return f"{column} IN ({', '.join('?' * len(values))})", values
 
-    def settle(self) -> None:
+    def wait_until_durable(self) -> None:
         """Sync a file and its folder to disk."""
 
     def tidy(self, seq: int) -> None:
