@@ -20,10 +20,10 @@ _COMPRESSED = b"\x78"  # how zlib begins, and no JSON does
 _arms = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def together(arms: Sequence[msgspec.Raw]) -> bytes:
+def as_array(arms: Sequence[msgspec.Raw]) -> bytes:
     """Arms as one text, for hashing.
 
-    >>> together([msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')])
+    >>> as_array([msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')])
     b'["a","b"]'
     """
     return b"[" + b",".join(map(bytes, arms)) + b"]"

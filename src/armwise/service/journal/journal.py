@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from armwise.service.errors import Damaged, Unknown
-from armwise.service.journal.bodies import MANY, catalogue_of, hashed, pack, pack_arms, together, unpack_arms
+from armwise.service.journal.bodies import MANY, as_array, catalogue_of, hashed, pack, pack_arms, unpack_arms
 from armwise.service.journal.databases.database import Connection, Rows, Statement
 from armwise.service.journal.events import CONFIG, Change, Creation, Decision, Event, Row
 from armwise.service.journal.intake import Intake
@@ -77,7 +77,7 @@ class _Hashes:
         for known, found in self._last:
             if len(known) == len(arms) and all(map(operator.is_, known, arms)):
                 return found
-        self._last.append((arms, hashed(together(arms))))
+        self._last.append((arms, hashed(as_array(arms))))
         return self._last[-1][1]
 
 
@@ -276,7 +276,7 @@ class Journal:
             outcomes = [batch.take(group) for group in all_groups]
             used = {hash: None for row, _ in batch.appended if (hash := catalogue_of(row.body)) and hash not in there}
             connection.close_batch(
-                [_put_arms(hash, together(batch.catalogues[hash]), batch.time) for hash in used], batch
+                [_put_arms(hash, as_array(batch.catalogues[hash]), batch.time) for hash in used], batch
             )
         except BaseException:
             self._at = None  # whether it is there is for the database to say
@@ -329,7 +329,7 @@ class Journal:
         self.connection.wait_until_durable()
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
-        """Store a catalogue in the form of ``bodies.together``; return its hash."""
+        """Store a catalogue in the form of ``bodies.as_array``; return its hash."""
         self.connection.execute(*_put_arms(hash := hashed(text), text, self.now(now)))
         return hash
 

@@ -18,7 +18,7 @@ from armwise.native.choice import draw
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.requests.draw import uniform
 from armwise.service.errors import Conflict, Unknown
-from armwise.service.journal.bodies import hashed, together, unpack_arms
+from armwise.service.journal.bodies import as_array, hashed, unpack_arms
 from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.databases.tail import missing
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
@@ -139,7 +139,7 @@ def _verify(report: Report, journal: Journal, models: bool) -> None:
     report.checked.append("statuses and idempotency keys: as many as the events imply, and these")
     for hash, data in journal.connection.execute("SELECT hash, data FROM catalogues"):
         try:
-            sound = hashed(together(unpack_arms(bytes(data)))) == bytes(hash)
+            sound = hashed(as_array(unpack_arms(bytes(data)))) == bytes(hash)
         except (ValueError, TypeError):
             sound = False
         if not sound:
