@@ -78,7 +78,7 @@ class Engine(RequestPreparer):
         *,
         clock: Callable[[], float] | None = None,
         snapshot_every: float = 30.0,
-        publish_every: float = 0.1,
+        publish_every: float = 0.03,
         adopt: bool = False,
         system: System = SYSTEM,
     ) -> None:
