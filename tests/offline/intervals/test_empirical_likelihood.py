@@ -90,11 +90,12 @@ def test_weights_below_one_by_chance_are_not_taken_for_decisions_without_a_chanc
               n_arms=2)  # fmt: skip
     found = adaptive(log, {"one": 1}, warn=False)
     assert found["one"].interval == "normal" and found.verdict == ""
-    arms[500:] = 0  # and 11 are too few: the verdict says so
+    arms[500:] = 0  # and 11 are too few: the interval allows for decisions without a chance, which no verdict need say
     log = Log(arms=arms, rewards=(np.arange(1000) % 5 < 2) * 1.0, probabilities=np.where(arms == 1, 1 / 30, 29 / 30),
               n_arms=2)  # fmt: skip
     few = adaptive(log, {"one": 1}, warn=False)
-    assert few["one"].interval == "likelihood" and "the weights average 0.33" in few.verdict
+    assert few["one"].interval == "likelihood" and few.verdict == ""
+    assert few["one"].low < 0.05 and few["one"].high > 0.85
 
 
 @pytest.mark.parametrize("level", [0.05, 0.3, 0.95])
