@@ -263,7 +263,7 @@ def test_a_model_that_begins_anew_learns_no_click_before_its_lack(tmp_path: Path
     assert told > 10 and max(before.values()) < 0.12
     other = aw.Explore(aw.LinUCB(alpha=0.6, lam=1.0), epsilon=0.1)
     with aw.Decider(**where, agent=other) as shop:
-        assert expected(shop) == pytest.approx(before, rel=0.01)  # their lack is learnt, until a click corrects it
+        assert expected(shop) == pytest.approx(before, rel=0.05)  # their lack is learnt, until a click corrects it
         shop.reward_many([(id, 1.0) for id in made])
         corrected = expected(shop)
         assert sum(corrected.values()) > sum(before.values()) + 0.02
