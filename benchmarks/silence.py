@@ -68,7 +68,8 @@ def _sees_all(dim: int) -> aw.LinearOracle:
 
 
 # Every other agent that a Decider takes, but those of budgets: they count what each decision cost, and nobody reports
-# the cost of silence. CGPUCB is none: it wants rows of its own, not the encoder's.
+# the cost of silence; and Doubling, which must be told every outcome. CGPUCB is none: it wants rows of its own, not the
+# encoder's.
 OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
     "RandUCB": lambda seed: aw.RandUCB(seed=seed),
     "FastCB": lambda seed: aw.FastCB(seed=seed),
@@ -86,7 +87,6 @@ OTHERS: dict[str, Callable[[int], aw.Agent | None]] = {
     "SupKernelUCB": lambda seed: aw.SupKernelUCB(_RBF, horizon=20_000, budget=50, seed=seed),
     "Conservative": lambda seed: aw.Conservative(aw.LinUCB(seed=seed), baseline=0, alpha=0.1),
     "Mapped": lambda seed: aw.Mapped(aw.LinUCB(seed=seed), aw.features.Join([aw.features.Scale(128)])),
-    "Doubling": lambda seed: aw.Doubling(lambda horizon: aw.SupLinUCB(dim=128, horizon=horizon), seed=seed),
     "D3RB": lambda seed: aw.D3RB([aw.LinUCB(), aw.SquareCB()], seed=seed),
     "ED2RB": lambda seed: aw.ED2RB([aw.LinUCB(), aw.SquareCB()], seed=seed),
     "Corral": lambda seed: aw.Corral([aw.Explore(aw.LinUCB(), epsilon=0.1), aw.SquareCB()], horizon=20_000, seed=seed),

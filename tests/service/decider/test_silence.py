@@ -315,3 +315,16 @@ def test_more_positions_are_trained_on_the_lack_of_clicks_too() -> None:
     shop.decide(wide, arms=arms)
     assert shop._backend.model().encoder.dim > 128 and isinstance(shop.agent, aw.Explore)
     assert shop.agent.agent.t == 1 + 11  # as many as were decided
+
+
+@pytest.mark.parametrize("learn", [None, "close", "provisional"])
+def test_an_agent_that_forgets_what_is_open_must_be_told_every_outcome(learn: str | None) -> None:
+    """Of 20,000 decisions it restarted at the 16,384th, without a window of outcomes: .78 instead of .92."""
+    for agent in (
+        aw.Doubling("Exp3.theoretical", {"n_arms": 2}),
+        aw.Explore(aw.Doubling("Exp3.theoretical", {"n_arms": 2}), epsilon=0.1),
+    ):
+        with pytest.raises(ValueError, match=r"begins anew at times.*use 'arrival'"):
+            aw.Decider(agent=agent, learn=learn)
+        shop = aw.Decider(agent=agent, learn="arrival")
+        shop.reward(shop.decide({}, ["a", "b"]).id, 1.0)

@@ -52,7 +52,11 @@ AGENTS: dict[str, dict[str, Any]] = {
         "agent": {"class": "PolicyArms", "agent": {"class": "Exp3", "n_arms": 4}, "policies": STUMPS, **THREE},
         **SMALL,
     },
-    "Doubling": {"agent": {"class": "Doubling", "make_agent": "SupLinUCB", "arguments": {"dim": 6}}, **SMALL},
+    "Doubling": {
+        "agent": {"class": "Doubling", "make_agent": "SupLinUCB", "arguments": {"dim": 6}},
+        "learn": "arrival",
+        **SMALL,
+    },
     "GPUCB": {"agent": {"class": "GPUCB", "kernel": RBF}, **SMALL},
     "GPUCB fitted": {"agent": {"class": "GPUCB", "kernel": RBF, "fit_at": [10, 20]}, **SMALL},
     "KernelUCB": {"agent": {"class": "KernelUCB", "kernel": RBF}, **SMALL},

@@ -77,6 +77,7 @@ class Doubling(TransparentWrapper):
             raise ValueError(f"make_agent must be callable, or the name of an agent, got {make_agent!r:.80}")
         self._first, self._run = self._first_accepted(), 0
         self._wrap(self._fresh())
+        self.restarts = True
 
     @property
     def first_horizon(self) -> int:

@@ -8,11 +8,12 @@ from armwise.agents.wrappers.wrapper import Wrapper
 from armwise.core.agent import Agent, Choice
 from armwise.core.capabilities.counting import CountsChoices, choosing_changes
 from armwise.core.capabilities.noting import Noting
+from armwise.core.capabilities.restarting import Restarting, restarts
 from armwise.core.inputs import dense, is_sparse, read, read_block
 from armwise.core.outcomes import check_choice
 
 
-class TransparentWrapper(Wrapper, CountsChoices, Noting):
+class TransparentWrapper(Wrapper, CountsChoices, Noting, Restarting):
     """An agent that sees what the agent inside it (``_inner``) sees, and refuses what that one refuses."""
 
     _inner: Agent
@@ -24,6 +25,7 @@ class TransparentWrapper(Wrapper, CountsChoices, Noting):
         self.n_costs, self.negative_costs = inner.n_costs, inner.negative_costs
         self._knows_probability = inner._knows_probability
         self.plain_input, self.choosing_changes = inner.plain_input, choosing_changes(inner)
+        self.restarts = restarts(inner)
 
     def _read(self, context: Any) -> Any:
         read = self._inner._read(context)

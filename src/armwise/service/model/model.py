@@ -21,6 +21,7 @@ from armwise.core import saving
 from armwise.core.agent import Agent, Floats
 from armwise.core.capabilities.counting import record_choice
 from armwise.core.capabilities.optimism import optimism_of
+from armwise.core.capabilities.restarting import restarts
 from armwise.core.capabilities.revising import Revising, can_fade, predicted
 from armwise.core.outcomes import read_cost, read_reward
 from armwise.features.encoding.arms import ArmColumns
@@ -485,6 +486,12 @@ class Model(saving.Saved):
             raise InvalidInput(
                 f"learn: {type(self.agent).__name__} counts what each decision cost: use 'arrival', and report every "
                 "outcome with its cost, zeros too"
+            )
+        if restarts(self.agent) and settings.learn != ARRIVAL:
+            raise InvalidInput(
+                f"learn: {type(self.agent).__name__} begins anew at times, and learns nothing from decisions whose "
+                "window is open then: use 'arrival', and report every outcome, zeros too, or an agent that needs no "
+                "horizon"
             )
         if settings.learn == PROVISIONAL and not self.revises:
             raise InvalidInput(f"learn: {type(self.agent).__name__} cannot revise what it learnt: use 'close'")
