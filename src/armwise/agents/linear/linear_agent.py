@@ -51,14 +51,14 @@ class LinearAgent(LinearRidge, Revising, Fading):
         self.scale = positive("scale", scale, zero=True)
         self.revises = self.fades = noise is None and not model.forgets
         self.merges, self.per_arm = not model.forgets, n_arms is not None
-        self._settle()
+        self._refresh()
 
     @abstractmethod
     def _exploration(self) -> tuple[float, ...]:
         """What the kernels take: (a, b, delta) of a + b sqrt(a logarithm that grows with what was learnt), which
         multiplies the widths, and how much more an arm gets that is known less than the leading one."""
 
-    def _settle(self) -> None:
+    def _refresh(self) -> None:
         self._width = self._exploration()
         self._settings = (self._model.ridge or 1.0, *self._width)
         self._step = self.batches.step(self)
@@ -71,7 +71,7 @@ class LinearAgent(LinearRidge, Revising, Fading):
 
     def _fade(self, keep: float) -> None:
         self._model.fade(keep)
-        self._settle()
+        self._refresh()
 
     def _predicted(self, context: Floats, arm: int) -> float:
         if self.n_arms is not None:
@@ -81,4 +81,4 @@ class LinearAgent(LinearRidge, Revising, Fading):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._settle()
+        self._refresh()

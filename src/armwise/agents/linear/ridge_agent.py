@@ -40,7 +40,7 @@ class RidgeAgent(TakesDim, Merging, PerArm):
         self.dim = dim
         if isinstance(self._model, Ridge):
             self._model = Ridge(**self._model.params() | {"dim": dim})
-        self._settle()
+        self._refresh()
 
     def shrink_to_zero(self) -> None:
         """Draw estimates to 0 from now on, and not to a centre of the rewards; nothing must have been learnt.
@@ -53,21 +53,21 @@ class RidgeAgent(TakesDim, Merging, PerArm):
         """
         if isinstance(self._model, Ridge):
             self._model = Ridge(**self._model.params() | {"centred": False})
-            self._settle()
+            self._refresh()
 
-    def _settle(self) -> None:
-        """Work out again what depends on the ridge and the noise: one of them has changed."""
+    def _refresh(self) -> None:
+        """Compute again what depends on the ridge and the noise."""
 
     def _follow(self, reward: float) -> None:
         """Estimate the noise anew when it is time; the model has just learnt this reward."""
         if self._noise is not None and self._noise.add(reward, self._model):
-            self._settle()
+            self._refresh()
 
     def _merge(self, other: Self) -> None:
         self._model.merge(other._model)
         if self._noise is not None and other._noise is not None:
             self._noise.merge(other._noise, self._model)
-        self._settle()
+        self._refresh()
 
     @property
     def _stale(self) -> bool:
@@ -76,7 +76,7 @@ class RidgeAgent(TakesDim, Merging, PerArm):
     def _renew(self) -> None:
         if self._noise is not None:
             self._noise.renew(self._model)
-        self._settle()
+        self._refresh()
 
     def _why_not_merged(self) -> str:
         if isinstance(self._model, Ridge) and self._model.forgets:
@@ -85,14 +85,14 @@ class RidgeAgent(TakesDim, Merging, PerArm):
 
     def _add_arm(self) -> None:
         self._model.add_model()
-        self._settle()
+        self._refresh()
 
     def _remove_arm(self, arm: int) -> None:
         self._renew()  # what the others are told does not change with it
         if self._noise is not None and self._model.window is None:
             self._noise.drop(self._model.explained(arm))
         self._model.remove_model(arm)
-        self._settle()
+        self._refresh()
 
 
 class LinearRidge(RidgeAgent, OneRow):
@@ -132,4 +132,4 @@ class LinearRidge(RidgeAgent, OneRow):
             self._model.learn(context[None], 0, reward, choice.arm)
         self._follow(reward)
         if open_ridge:
-            self._settle()
+            self._refresh()

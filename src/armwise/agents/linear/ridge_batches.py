@@ -72,7 +72,7 @@ class RidgeBatches(Batches[A], Generic[A]):
     def _follow(self, agent: A, rewards: Floats) -> None:
         if agent._noise is not None:
             agent._noise.add_block(rewards, agent._model)
-        agent._settle()
+        agent._refresh()
 
 
 class OptimisticBatches(RidgeBatches["LinUCB"]):

@@ -26,7 +26,7 @@ class Optimism:
     def take_ridge(self, ridge: Any) -> None:
         """Put another model in its place."""
         self.scorer._model = ridge
-        self.scorer._settle()
+        self.scorer._refresh()
 
     @property
     def width(self) -> tuple[float, float, float, float, float, float]:

@@ -74,14 +74,14 @@ class ArmsAlone(saving.Saved):
         while done < len(lessons):
             done = learn_beside(lessons, done, self.ridge.models, self.crossed, self.sums, self.rewards, self.due, ONE)
             if self.rewards[0] >= self.due:
-                self.look()
+                self.test_interactions()
 
     def revise(self, lesson: Lesson, squares: float) -> None:
         """Change a reward that was learnt by that of ``lesson``, and the sum of squares by another."""
         revise_beside(lesson, squares, self.ridge.models, self.crossed, self.sums, self.rewards, ONE)
 
-    def look(self) -> None:
-        """Test anew whether the interactions matter."""
+    def test_interactions(self) -> None:
+        """Set ``decides`` by whether the interactions matter."""
         n, total, squares = self.rewards.tolist()
         self.due = max(float(LEAST_DECISIONS), GROWTH * n)
         self.decides = False
@@ -98,7 +98,7 @@ class ArmsAlone(saving.Saved):
         self.ridge.fade(keep)
         for sums in (self.crossed, self.sums, self.rewards):
             sums *= keep
-        self.look()
+        self.test_interactions()
 
     def merge(self, other: ArmsAlone) -> None:
         """Add what another has learnt."""
@@ -106,7 +106,7 @@ class ArmsAlone(saving.Saved):
         self.crossed += other.crossed
         self.sums += other.sums
         self.rewards += other.rewards
-        self.look()
+        self.test_interactions()
 
     def copy(self) -> ArmsAlone:
         """A copy that shares nothing."""

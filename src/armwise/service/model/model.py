@@ -188,7 +188,7 @@ class Model(saving.Saved):
             decision = decided(row)
             if self.in_flight is not None and not decision.apprentice:
                 if self.draws.counts:
-                    self.in_flight.meet(row.seq, *self.agent_view.recall_choice(decision, None, self.name))
+                    self.in_flight.count_foreign(row.seq, *self.agent_view.recall_choice(decision, None, self.name))
                 for challenger in self.versions.values():
                     challenger.count_foreign_decision(row.seq, decision)
 

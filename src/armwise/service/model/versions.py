@@ -133,7 +133,7 @@ class Challenger(saving.Saved):
         in_flight, name = self.model.in_flight, self.model.name
         if in_flight is not None and self.model.draws.counts and not self.broken:
             with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
-                in_flight.meet(seq, *self.model.agent_view.recall_choice(self._own(decision), None, name))
+                in_flight.count_foreign(seq, *self.model.agent_view.recall_choice(self._own(decision), None, name))
 
     def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
         """Learn an outcome that waited for its window.

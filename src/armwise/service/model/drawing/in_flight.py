@@ -19,12 +19,12 @@ class Reservation:
     0
     """
 
-    __slots__ = ("__weakref__", "_in_flight", "_met", "beside", "choice", "place", "version", "view")
+    __slots__ = ("__weakref__", "_foreign", "_in_flight", "beside", "choice", "place", "version", "view")
 
     def __init__(self, in_flight: InFlight, place: int, view: Any, choice: Choice) -> None:
         self._in_flight, self.place, self.view, self.choice = in_flight, place, view, choice
         self.version: int = in_flight.version
-        self._met = frozenset(in_flight.met)  # all that it was drawn with
+        self._foreign = frozenset(in_flight.foreign)  # all that it was drawn with
         self.beside: Sequence[Reservation] = ()  # the same decision as other versions of the model count it
 
     def instead(self, choice: Choice) -> None:
@@ -51,13 +51,14 @@ class Reservation:
         """The application's decisions, by event, that this draw did not count because other processes made them.
 
         >>> in_flight = InFlight()
-        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3); in_flight.meet(4, None, Choice(0, 1.0))
+        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3)
+        >>> in_flight.count_foreign(4, None, Choice(0, 1.0))
         >>> held.unknown([3, 4]), in_flight.hold(None, Choice(0, 1.0)).unknown([3, 4])
         ([4], [])
         """
-        known = self._met | self._in_flight.own()
+        known = self._foreign | self._in_flight.own()
         for each in self.beside:
-            known &= each._met | each._in_flight.own()
+            known &= each._foreign | each._in_flight.own()
         return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
@@ -95,7 +96,7 @@ class InFlight:
         self._durable: list[tuple[int, Reservation]] = []
         self._drawn: dict[int, weakref.ref[Reservation]] = {}  # in the order of drawing
         self._n_drawn = 0
-        self.met: dict[int, tuple[Any, Choice]] = {}  # what other processes decided, by event
+        self.foreign: dict[int, tuple[Any, Choice]] = {}  # what other processes decided, by event
         self._agent: Agent | None = None  # of the newest model that was drawn from
         self.version = -1  # the last event that it knows
         self._twin: Agent | None = None
@@ -116,10 +117,10 @@ class InFlight:
                 if seq <= version:
                     self._drawn.pop(held.place, None)
             self._durable = [(seq, held) for seq, held in self._durable if seq > version]
-            self.met = {seq: made for seq, made in self.met.items() if seq > version}
+            self.foreign = {seq: made for seq, made in self.foreign.items() if seq > version}
         if self._twin is None:
             self._twin = copied(self._agent)
-            for view, choice in self.met.values():
+            for view, choice in self.foreign.values():
                 record_choice(self._twin, view, choice)
             for held in [each for ref in list(self._drawn.values()) if (each := ref()) is not None]:
                 record_choice(self._twin, held.view, held.choice)
@@ -160,16 +161,16 @@ class InFlight:
         with self.lock:
             return {seq for seq, _ in self._durable}
 
-    def meet(self, seq: int, view: Any, choice: Choice) -> None:
+    def count_foreign(self, seq: int, view: Any, choice: Choice) -> None:
         """Count a decision of another process, event ``seq``, until a model includes the event.
 
         >>> in_flight = InFlight()
-        >>> in_flight.meet(3, None, Choice(0, 1.0)); len(in_flight.met)
+        >>> in_flight.count_foreign(3, None, Choice(0, 1.0)); len(in_flight.foreign)
         1
         """
         with self.lock:
             if seq > self.version:
-                self.met[seq] = view, choice
+                self.foreign[seq] = view, choice
                 self._twin = None
 
     def begin_again(self) -> None:
