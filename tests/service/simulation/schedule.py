@@ -21,7 +21,7 @@ CLIENTS, REQUESTS = 3, 22
 HEALED = 300.0  # simulated seconds in which everything is well again once the trouble is over
 COLLECT_EVERY = 10  # schedules
 _runs = itertools.count(1)
-ROUNDS = 40  # in which each kind of request is asked once
+ROUNDS = 150  # at most, in which each kind of request is asked once
 LEFT_OUT = {("GET", "v1/live")}  # a stream without an end: tests/service/web/test_page.py
 
 

@@ -28,6 +28,7 @@ class SupLinREL(StagedLinear[TruncatedRidge]):
     By default one model answers for all stages (``pooled``).
     ``prior_mean`` (d,) is what theta is believed to be before any reward.
 
+    >>> import numpy as np
     >>> agent = SupLinREL.theoretical(dim=2, horizon=100, delta=0.05, seed=1)
     >>> agent.choose(np.eye(2)).note
     1
