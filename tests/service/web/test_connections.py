@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -13,11 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import uvloop
 
 from armwise.service.app import Service
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.web.connections import BoundedHeaders
+from armwise.service.web.connections import BoundedHeaders, JoinedWrites
 from armwise.service.web.keys import Key, digest
 from armwise.service.web.v1 import decisions
 from tests.service.serving import Running
@@ -226,3 +228,23 @@ def test_the_application_works_under_any_middleware_and_server_protocol(tmp_path
         assert seen == ["lifespan", "http", "http"]
     finally:
         running.stop()
+
+
+def test_a_response_to_a_connection_that_was_just_lost_is_dropped() -> None:
+    """Its bytes are sent in the next step of the loop; in a soak each of these was an exception in the log."""
+
+    async def lost() -> list[str]:
+        wrong: list[str] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: wrong.append(str(context)))
+        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
+        transport, _ = await loop.create_connection(asyncio.Protocol, *server.sockets[0].getsockname())
+        joined = JoinedWrites(transport, loop)
+        transport.abort()
+        await asyncio.sleep(0.05)
+        joined.write(b"HTTP/1.1 200 OK")
+        await asyncio.sleep(0.05)
+        server.close()
+        return wrong
+
+    assert uvloop.run(lost()) == []

@@ -24,7 +24,7 @@ class JoinedWrites:
     >>> async def packets():
     ...     sent = []
     ...     class Transport:
-    ...         write = sent.append
+    ...         write, is_closing = sent.append, bool
     ...     joined = JoinedWrites(Transport, asyncio.get_running_loop())
     ...     joined.write(b"head "), joined.write(b"body")
     ...     await asyncio.sleep(0)
@@ -50,8 +50,8 @@ class JoinedWrites:
         self._transport.close()
 
     def _flush(self) -> None:
-        if self._parts:
-            parts, self._parts = self._parts, []
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():  # the connection may have been lost since
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
 
