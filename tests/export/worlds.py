@@ -87,7 +87,8 @@ def through_python(folder: Path, module: str, asked: list[dict[str, Any]]) -> li
         "assert not any('site-packages' in place for place in sys.path)\n"
         "(folder / 'answers.json').write_text(json.dumps([answer(each) for each in asked]))\n"
     )
-    return _asked_outside(folder, [sys.executable, "-S", "-E", str(folder / "ask.py")], asked)
+    # -B: two modules of one length, written within a second, would share the first one's bytecode
+    return _asked_outside(folder, [sys.executable, "-B", "-S", "-E", str(folder / "ask.py")], asked)
 
 
 def _asked_outside(folder: Path, command: list[str], asked: list[dict[str, Any]]) -> list[Any]:
