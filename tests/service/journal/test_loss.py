@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -91,6 +93,22 @@ def test_one_of_two_records_may_be_torn(tmp_path: Path) -> None:
     data[40] ^= 1  # in the second
     (tmp_path / "journal.db.last").write_bytes(data)
     assert tail.read() == (6, b"a" * 16)
+
+
+def test_the_record_is_synced_about_twice_per_second(
+    engines: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sync at every look of the learner, thirty per second, makes the commits beside it wait for the disk."""
+    synced: list[float] = []
+    monkeypatch.setattr(Tail, "sync", lambda tail: synced.append(time.monotonic()))
+    engine = engines()
+    for k in range(60):
+        ask(engine, f"e{k}")
+        engine.wait_learnt()
+    engine.stop()
+    *while_running, at_the_end = synced
+    assert all(later - earlier > 0.4 for earlier, later in itertools.pairwise(while_running))
+    assert at_the_end  # and once more when the service stops
 
 
 def test_a_commit_does_not_fail_where_nothing_can_be_written_beside_it(

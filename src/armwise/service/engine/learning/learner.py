@@ -29,6 +29,7 @@ Snapshots = list[tuple[str, int, bytes]]
 MOST_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 AT_ONCE = 500  # events that are read together
+TAIL_SYNC = 0.45  # seconds between syncs of the last acknowledged event's file: commits wait for the same disk
 PIECE = 32  # events that are folded in together: a quarter of a millisecond, and as much per version
 
 
@@ -69,7 +70,7 @@ class Learner:
         self._hurry = system.event()  # somebody began to wait for it
         self._waiters = 0
         self._stopping = self._yielding = False
-        self._published_at = self._tried_at = 0.0
+        self._published_at = self._tried_at = self._tail_synced_at = 0.0
         self._changed = system.condition()
         self._thread: Thread | None = None
         self._journal: Journal | None = None
@@ -246,8 +247,8 @@ class Learner:
                 if not self.leader:
                     self._yielding = False
                     self._follow()
-                if self._journal is not None and self._journal.connection.tail is not None:
-                    self._journal.connection.tail.sync()
+                if stopping or self._system.monotonic() - self._tail_synced_at >= TAIL_SYNC:
+                    self._sync_tail()
                 if self.leader:
                     while self._fold():
                         self._publish(self._publish_every)
@@ -270,6 +271,11 @@ class Learner:
                     self._system.sleep(0.5)
             if stopping:
                 return
+
+    def _sync_tail(self) -> None:
+        self._tail_synced_at = self._system.monotonic()
+        if self._journal is not None and self._journal.connection.tail is not None:
+            self._journal.connection.tail.sync()
 
     def _follow(self) -> None:
         """Lead if no process does; otherwise load what the leader published."""
