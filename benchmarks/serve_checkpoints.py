@@ -1,7 +1,7 @@
 """How long commits wait beside checkpoints of the write-ahead log, by how many events a checkpoint copies.
 
 One thread commits rows as the journal's writer does, at a fixed rate; another makes a passive checkpoint after so many
-events, as the learner does (``journal/sqlite.CHECKPOINT``). Settings take turns, on the disk of ``--folder``.
+events, as the learner does (``journal/sqlite.CHECKPOINT_EVENTS``). Settings take turns, on the disk of ``--folder``.
 
     python -m benchmarks.serve_checkpoints [--every 4000 1000 500 250] [--rate 3000] [--seconds 3] [--turns 8]
 """

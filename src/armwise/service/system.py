@@ -1,7 +1,7 @@
-"""Time, threads and chance, as the operating system has them; a simulation gives the service others.
+"""Time, threads and randomness of the operating system; a simulation replaces them.
 
-Everything of the service that waits, measures how long something took or makes up what nobody can guess asks here, so
-that a cluster of several processes can run in one thread, from one seed (``tests/service/simulation``).
+Every part of the service that waits, measures a duration or needs a secret uses this interface, so that a simulation
+can run a cluster of several processes in one thread, from one seed (``tests/service/simulation``).
 """
 
 from __future__ import annotations
@@ -15,24 +15,20 @@ from typing import Any
 
 
 class System:
-    """Time, threads and chance.
-
-    >>> System().monotonic() <= System().monotonic(), len(System().random_bytes(16))
-    (True, 16)
-    """
+    """Time, threads and randomness."""
 
     Empty = queue.Empty
 
     def monotonic(self) -> float:
-        """Seconds that pass whatever the wall clock does."""
+        """Seconds of a clock that never jumps."""
         return time.monotonic()
 
     def thread_time(self) -> float:
-        """Seconds of processor time that this thread took."""
+        """Seconds of CPU time of this thread."""
         return time.thread_time()
 
     def sleep(self, seconds: float) -> None:
-        """Let this thread wait."""
+        """Block this thread."""
         time.sleep(seconds)
 
     def random_bytes(self, n: int) -> bytes:
@@ -50,11 +46,11 @@ class System:
         return threading.Lock()
 
     def rlock(self) -> Any:
-        """A lock that its holder may take again."""
+        """A reentrant lock."""
         return threading.RLock()
 
     def event(self) -> threading.Event:
-        """Something that threads wait for."""
+        """An event that threads wait for."""
         return threading.Event()
 
     def condition(self) -> threading.Condition:

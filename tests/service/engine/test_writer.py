@@ -14,7 +14,7 @@ from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import EARLIEST, Change, Creation, Reward, Settings
 from armwise.service.journal.journal import Journal
-from armwise.service.journal.rules import MOST_REWARDS, Status, check
+from armwise.service.journal.rules import MAX_REWARDS, Status, check
 from armwise.service.journal.writes import Write
 from tests.service.serving import ARMS, Clock
 
@@ -120,14 +120,14 @@ def test_windows_close_in_batches_between_which_decisions_are_taken(tmp_path: An
 
 def test_a_decision_takes_so_many_rewards_and_no_more() -> None:
     status = Status("shop", "e1", 1, 1000, EARLIEST, 0.0, True)
-    status.n = MOST_REWARDS
+    status.n = MAX_REWARDS
     with pytest.raises(Conflict, match="decision e1 has 1000 rewards already"):
         check(Reward(1.0), status, "e1", time=5)
 
 
 def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are kept and change no status: 1,503 were taken for one decision."""
-    monkeypatch.setattr("armwise.service.journal.intake.MOST_REWARDS", 5)
+    monkeypatch.setattr("armwise.service.journal.intake.MAX_REWARDS", 5)
     clock = Clock()
     engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation(settings=Settings(window=10.0))}, clock=clock)
     engine.start()
@@ -136,7 +136,7 @@ def test_late_rewards_are_limited_too(tmp_path: Any, monkeypatch: pytest.MonkeyP
     clock.now += 60.0
     for _ in range(4):
         engine.reward("shop", "e1", 1.0)
-    with pytest.raises(Conflict, match="which is the most it takes"):
+    with pytest.raises(Conflict, match="which is the maximum"):
         engine.reward("shop", "e1", 1.0)
     [[kept]] = engine.reading.journal.connection.execute("SELECT count(*) FROM events WHERE kind = 'reward'")
     assert kept == 5

@@ -102,7 +102,7 @@ def test_a_model_that_is_not_whole_is_never_begun_with(
     retention = Retention(engine)
     with pytest.raises(Unavailable, match="is journaled") as refused:
         retention.erase("shop", "user", 0)
-    assert "another process took some away" in str(refused.value.__cause__)
+    assert "another process deleted some" in str(refused.value.__cause__)
     monkeypatch.undo()
     assert retention.run() == 10
     engine.stop()

@@ -13,7 +13,7 @@ import pytest
 from armwise.service.engine.learning.learner import PIECE as PIECE_OF_EVENTS
 from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
-from armwise.service.journal.pace import PIECE, SHARE, Pace
+from armwise.service.journal.pace import MAX_PIECE, MAX_SHARE, Pace
 from armwise.service.log.export_journal import MAX_PAGE_ROWS, pieces
 from armwise.service.log.retain import Retention
 from armwise.service.model.model import Model
@@ -32,8 +32,8 @@ def test_work_rests_while_requests_come() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "sleep", slept.append)
         work(Pace(lambda: True).rest)
-    assert sum(slept) >= 0.8 * 0.05 * (1.0 / SHARE - 1.0), "three times as long as it works"
-    assert len(slept) > 0.05 / PIECE / 4, "in short pieces"
+    assert sum(slept) >= 0.8 * 0.05 * (1.0 / MAX_SHARE - 1.0), "three times as long as it works"
+    assert len(slept) > 0.05 / MAX_PIECE / 4, "in short pieces"
 
 
 def test_work_does_not_rest_without_requests() -> None:
@@ -140,7 +140,7 @@ def test_work_of_several_threads_is_counted_together() -> None:
         patch.setattr(time, "sleep", slept.append)
         pace = Pace(lambda: True)
         for _ in range(40):  # each by a thread of its own, for less than a piece
-            thread = threading.Thread(target=work, args=(pace.rest, PIECE / 2))
+            thread = threading.Thread(target=work, args=(pace.rest, MAX_PIECE / 2))
             thread.start()
             thread.join()
-    assert sum(slept) >= 0.8 * 40 * PIECE / 2 * (1.0 / SHARE - 1.0)
+    assert sum(slept) >= 0.8 * 40 * MAX_PIECE / 2 * (1.0 / MAX_SHARE - 1.0)

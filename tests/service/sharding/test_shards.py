@@ -191,7 +191,7 @@ def test_a_service_of_one_database_becomes_one_of_several(urls: list[str], sprea
     assert shards.model("shop").lessons == 20
     shards.stop()
     alone = Engine(open_store(urls[0]), {"shop": SHOP})
-    with pytest.raises(RuntimeError, match="spread over 3 databases"):
+    with pytest.raises(RuntimeError, match="sharded over 3 databases"):
         alone.start()
     alone.stop()
 
@@ -396,7 +396,7 @@ def test_changes_reach_every_database_and_lessons_one(
     key, asked_for = "v1\x1fteach\x1fk", "SELECT seq FROM requests"
     homes = sorted(
         shards.engines,
-        key=lambda h: len(list(shards.engines[h].reading.journal.named(asked_for, "request", [("shop", key)]))),
+        key=lambda h: len(list(shards.engines[h].reading.journal.look_up(asked_for, "request", [("shop", key)]))),
     )
     monkeypatch.setattr(type(shards.members), "homes", lambda *_: homes[-2:])  # as if a database had been added since
     shards.teach("shop", Lessons([asked], [1.0]), request=key)
@@ -428,12 +428,12 @@ def test_a_batch_over_several_databases_is_refused_whole_for_one_bad_write(urls:
 def test_an_agent_that_does_not_merge_is_refused_by_name(tmp_path: object) -> None:
     spec = {"class": "LinUCB", "discount": 0.99}
     shards = ShardedEngine([open_store("postgresql://nobody@127.0.0.1:1/none")], {"shop": Creation(agent=spec)})
-    with pytest.raises(InvalidInput, match=r"applications\.shop: LinUCB cannot be spread over several databases"):
+    with pytest.raises(InvalidInput, match=r"applications\.shop: LinUCB cannot be sharded over several databases"):
         shards.start()
     path = tmp_path / "service.toml"  # type: ignore[operator]
     lines = 'storage = ["postgresql://h/a", "postgresql://h/b"]\n[applications.shop]\n'
     path.write_text(lines + 'agent = {class = "LinUCB", window = 100}\n')
-    with pytest.raises(ValueError, match=r"LinUCB cannot be spread.*agent that merges"):
+    with pytest.raises(ValueError, match=r"LinUCB cannot be sharded.*agent that merges"):
         load_config(path)
     path.write_text(lines)
     assert load_config(path).storage == ["postgresql://h/a", "postgresql://h/b"]

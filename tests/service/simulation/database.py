@@ -17,7 +17,7 @@ from typing import Any
 
 from armwise.service.journal.databases.database import BatchRows, Statement, make_tables
 from armwise.service.journal.databases.lead import LEASE, Lead
-from armwise.service.journal.databases.postgres import FROZEN, PATIENCE
+from armwise.service.journal.databases.postgres import IDLE_TIMEOUT_MS, LOCK_TIMEOUT_MS
 from armwise.service.journal.databases.sqlite import ENTRIES
 from tests.service.simulation.kernel import START, Kernel, Owner, Simulated, Task
 
@@ -243,7 +243,7 @@ class Backend:
 
     def _wait(self, free: Callable[[], bool]) -> None:
         wait = self.server.kernel.wait_until
-        if not wait(self.server.waiters, lambda: free() or self.over, PATIENCE / 1000.0):
+        if not wait(self.server.waiters, lambda: free() or self.over, LOCK_TIMEOUT_MS / 1000.0):
             raise Refused("the lock was not free for too long")
         self.lives()
 
@@ -259,13 +259,13 @@ class Backend:
 
         def look() -> None:
             if self in (self.server.appending, self.server.writing):
-                if self.server.kernel.now - self.moved >= FROZEN / 1000.0:
+                if self.server.kernel.now - self.moved >= IDLE_TIMEOUT_MS / 1000.0:
                     self.end()
                 else:
                     self.guard()
 
         self.moved = self.server.kernel.now
-        self.server.kernel.after(FROZEN / 1000.0 + 0.001, look)
+        self.server.kernel.after(IDLE_TIMEOUT_MS / 1000.0 + 0.001, look)
 
     def committed(self) -> None:
         """Commit: others see what was written from now on."""
@@ -302,7 +302,7 @@ class Session:
     tail = None
     read_only = False
     errors: tuple[type[Exception], ...] = (Lost, Refused, sqlite3.Error)
-    patience = 0.0
+    statement_timeout = 0.0
 
     def __init__(self, wire: Wire, given: Backend | None = None) -> None:
         self._wire, self._server, self._given = wire, wire.server, given
@@ -321,7 +321,7 @@ class Session:
             raise Lost("the session is closed")
         backend = self._backend
         try:
-            return self._wire.ask(lambda: work(backend), self.patience)
+            return self._wire.ask(lambda: work(backend), self.statement_timeout)
         except Lost:
             self.close()
             raise

@@ -14,7 +14,7 @@ import pytest
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import part
 from armwise.service.engine.application import Application
-from armwise.service.journal.events import LEAST_PAIRS
+from armwise.service.journal.events import MIN_MAX_PAIRS
 from armwise.service.web import admission
 
 OLD = "/personalizer/v1.1-preview.3"
@@ -78,7 +78,7 @@ def watched(running: Any) -> list[str]:
 @pytest.mark.parametrize("face", FACES)
 def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face: str) -> None:
     path, make, *_ = FACES[face]
-    running = run(applications={"shop": Application(max_pairs=LEAST_PAIRS)})
+    running = run(applications={"shop": Application(max_pairs=MIN_MAX_PAIRS)})
     body = make(5, 150)  # 5 arms, for slots 5 times
     assert running.client.post(path, json=body).status_code == 201
     where = watched(running)
@@ -87,7 +87,7 @@ def test_what_may_be_large_is_answered_in_a_thread(run: Callable[..., Any], face
     assert running.client.post(path, json=body).status_code == 201
     assert all(name.startswith("armwise-heavy") for name in where)
     refused = running.client.post(path, json=make(5, 700))
-    assert (refused.status_code, str(LEAST_PAIRS) in refused.text) == (400, True)
+    assert (refused.status_code, str(MIN_MAX_PAIRS) in refused.text) == (400, True)
     where.clear()
     small = make(2, 5)
     assert running.client.post(path, json=small).status_code == 201
@@ -138,7 +138,7 @@ def test_no_tiny_body_can_ask_for_more_than_the_least_bound() -> None:
     assert admission._TINY - 50 < len(text) <= admission._TINY
     arm = json.dumps({"id": "a", "features": {"k": ones}}).encode()
     worst = admission.pairs([part(json.dumps({"k": ones}).encode(), "c")], read_arms([arm]).tail)
-    assert LEAST_PAIRS * 0.9 < worst <= LEAST_PAIRS
+    assert MIN_MAX_PAIRS * 0.9 < worst <= MIN_MAX_PAIRS
 
 
 def test_agents_without_features_cross_nothing(run: Callable[..., Any]) -> None:

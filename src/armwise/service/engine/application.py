@@ -8,7 +8,7 @@ import msgspec
 
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.journal.events import DEFAULT_AGENT, FORGET, LEAST_PAIRS, MAX_PAIRS, Creation, Settings
+from armwise.service.journal.events import DEFAULT_AGENT, DEFAULT_MAX_PAIRS, FORGET, MIN_MAX_PAIRS, Creation, Settings
 from armwise.service.model.build import build_model
 from armwise.service.model.model import Model
 
@@ -17,11 +17,7 @@ _KINDS = {bool: "boolean", str: "string", int: "number", float: "number", dict: 
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True):
-    """One application: its agent and how it learns. Every field may be left out.
-
-    >>> Application(window=60.0).creation().settings.window
-    60.0
-    """
+    """One application: its agent and how it learns. Every field may be left out."""
 
     agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
     features: dict[str, Any] = {}
@@ -35,22 +31,16 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     apprentice: bool = False
     drift: str = FORGET
     new_arms: float = 0.1  # at most this share of a decision for arms that are new beside known ones; 1: no limit
-    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
+    max_pairs: int = DEFAULT_MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
     variants: dict[str, Any] = {}  # as a feature flag: the value of each arm
 
     def __post_init__(self) -> None:
-        if self.max_pairs < LEAST_PAIRS:
-            raise ValueError(f"max_pairs must be at least {LEAST_PAIRS}, got {self.max_pairs}")
+        if self.max_pairs < MIN_MAX_PAIRS:
+            raise ValueError(f"max_pairs must be at least {MIN_MAX_PAIRS}, got {self.max_pairs}")
 
     def check(self) -> None:
-        """Raise InvalidInput if the agent, or one to compare with, cannot be built.
-
-        >>> Application(window=-1.0).check()
-        Traceback (most recent call last):
-        ...
-        armwise.features.encoding.tokens.InvalidInput: window must be seconds above 0 and within ten years, got -1.0
-        """
+        """Raise InvalidInput if the agent, or one to compare with, cannot be built."""
         for arm in self.arms:
             check_id("an arm's id", arm)
         check_flag_variants(self.variants)
@@ -60,11 +50,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         rivals(self.creation())
 
     def creation(self) -> Creation:
-        """The event that creates the application.
-
-        >>> Application().creation().seed
-        1
-        """
+        """The event that creates the application."""
         settings = Settings(
             self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
             policies=self.policies, drift=self.drift, new_arms=self.new_arms,
@@ -74,13 +60,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def check_flag_variants(variants: dict[str, Any], what: str = "variants") -> None:
-    """InvalidInput unless these are values of one type, by variant; ``what`` is the name of the argument.
-
-    >>> check_flag_variants({"on": True, "off": 0})
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: variants must have values of one type, got boolean and number
-    """
+    """InvalidInput unless these are values of one type, by variant; ``what`` is the name of the argument."""
     if not variants:
         return
     kinds = []
@@ -98,13 +78,7 @@ def check_flag_variants(variants: dict[str, Any], what: str = "variants") -> Non
 
 
 def rivals(creation: Creation) -> dict[str, Model]:
-    """The untrained policies to compare with, by name; InvalidInput names a bad one.
-
-    >>> rivals(Creation(settings=Settings(policies={"bold": {"class": "Nonsense"}})))
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: policies.bold: agent: armwise has nothing called 'Nonsense'
-    """
+    """The untrained policies to compare with, by name; InvalidInput names a bad one."""
     found = {}
     for name, agent in creation.settings.policies.items():
         try:

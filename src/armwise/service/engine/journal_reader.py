@@ -9,35 +9,19 @@ from armwise.service.system import SYSTEM, System
 
 
 class JournalReader:
-    """The journal for one reader at a time; raises Unavailable instead of waiting without end.
-
-    >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {}); engine.start()
-    >>> with engine.reading as journal:
-    ...     journal.last()[0]
-    0
-    >>> engine.stop()
-    """
+    """The journal for one reader at a time; raises Unavailable instead of waiting without end."""
 
     def __init__(self, writer: Writer, system: System = SYSTEM) -> None:
         self._writer, self._lock = writer, system.lock()
         self._journal: Journal | None = None
 
     def open(self, journal: Journal) -> None:
-        """Use this journal from now on, exclusively.
-
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> reading = JournalReader(None); reading.open(Journal(SQLite(":memory:").connect())); reading.close()
-        """
-        journal.connection.patience = STALL
+        """Use this journal from now on, exclusively."""
+        journal.connection.statement_timeout = STALL
         self._journal = journal
 
     def close(self) -> None:
-        """End the session, if there is one, after the last reader.
-
-        >>> JournalReader(None).close()
-        """
+        """End the session, if there is one, after the last reader."""
         with self._lock:
             if self._journal is not None:
                 self._journal.connection.close()
@@ -45,13 +29,7 @@ class JournalReader:
 
     @property
     def journal(self) -> Journal:
-        """The journal without the lock, for single-threaded use.
-
-        >>> JournalReader(None).journal
-        Traceback (most recent call last):
-        ...
-        armwise.service.errors.Unavailable: the journal is not open
-        """
+        """The journal without the lock, for single-threaded use."""
         if self._journal is None:
             raise Unavailable("the journal is not open")
         return self._journal

@@ -1,7 +1,7 @@
 """The models that a replay starts from after compaction (compaction snapshots).
 
-A large one is stored in chunks, each small enough that the commits between which it is written wait for milliseconds;
-``bases`` then has an empty text in its place, and names them by application and event.
+A large model is stored in chunks, so that commits wait only milliseconds for each. Its row in ``bases`` is then empty,
+and its chunks have the same application and event.
 """
 
 from __future__ import annotations
@@ -14,21 +14,13 @@ CHUNK_BYTES = 1 << 18  # bytes
 
 
 def chunks(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Split a model into numbered chunks.
-
-    >>> [(n, len(chunk)) for n, chunk in chunks(bytes(CHUNK_BYTES + 1))]
-    [(0, 262144), (1, 1)]
-    """
+    """Split a model into numbered chunks."""
     for n, start in enumerate(range(0, len(data), CHUNK_BYTES)):
         yield n, data[start : start + CHUNK_BYTES]
 
 
 def put_chunk(connection: Connection, app: str, seq: int, n: int, chunk: bytes) -> None:
-    """Store a chunk; it has no effect before ``put_snapshot``.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> put_chunk(SQLite(":memory:").connect(), "shop", 7, 0, b"model")
-    """
+    """Store a chunk; it has no effect before ``put_snapshot``."""
     connection.execute(
         "INSERT INTO pieces VALUES (?, ?, ?, ?) ON CONFLICT (app, seq, n) DO UPDATE SET data = excluded.data",
         (app, seq, n, chunk),
@@ -36,17 +28,10 @@ def put_chunk(connection: Connection, app: str, seq: int, n: int, chunk: bytes) 
 
 
 def put_snapshot(connection: Connection, app: str, seq: int, size: int) -> None:
-    """Let a replay of an application start from a stored model; raise ValueError if a chunk is missing.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> connection = SQLite(":memory:").connect()
-    >>> put_chunk(connection, "shop", 7, 0, b"model"); put_snapshot(connection, "shop", 7, 5)
-    >>> compaction_snapshot(connection, "shop")
-    b'model'
-    """
+    """Let a replay of an application start from a stored model; raise ValueError if a chunk is missing."""
     [(there,)] = connection.execute("SELECT sum(length(data)) FROM pieces WHERE app = ? AND seq = ?", (app, seq))
     if there != size:
-        raise ValueError(f"the model of {app} has {there} bytes of {size}: another process took some away")
+        raise ValueError(f"the model of {app} has {there} bytes of {size}: another process deleted some")
     connection.execute(
         "INSERT INTO bases VALUES (?, ?, ?) ON CONFLICT (app) DO UPDATE SET seq = excluded.seq, data = excluded.data",
         (app, seq, b""),
@@ -54,12 +39,7 @@ def put_snapshot(connection: Connection, app: str, seq: int, size: int) -> None:
 
 
 def compaction_snapshot(connection: Connection, app: str) -> bytes | None:
-    """The model that a replay of an application starts from; None without one.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> compaction_snapshot(SQLite(":memory:").connect(), "shop") is None
-    True
-    """
+    """The model that a replay of an application starts from; None if there is none."""
     for seq, data in connection.execute("SELECT seq, data FROM bases WHERE app = ?", (app,)):
         found = connection.execute("SELECT data FROM pieces WHERE app = ? AND seq = ? ORDER BY n", (app, seq))
         return bytes(data) or b"".join(bytes(chunk) for (chunk,) in found)
@@ -67,13 +47,7 @@ def compaction_snapshot(connection: Connection, app: str) -> bytes | None:
 
 
 def unused(connection: Connection) -> list[tuple[str, int, int]]:
-    """Chunks that belong to no application's starting model.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> connection = SQLite(":memory:").connect()
-    >>> put_chunk(connection, "shop", 7, 0, b"model"); unused(connection)
-    [('shop', 7, 0)]
-    """
+    """Chunks that belong to no application's starting model."""
     sql = (
         "SELECT p.app, p.seq, p.n FROM pieces p WHERE NOT EXISTS "
         "(SELECT 1 FROM bases b WHERE b.app = p.app AND b.seq = p.seq)"
@@ -82,9 +56,5 @@ def unused(connection: Connection) -> list[tuple[str, int, int]]:
 
 
 def drop_chunk(connection: Connection, app: str, seq: int, n: int) -> None:
-    """Delete a chunk.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> drop_chunk(SQLite(":memory:").connect(), "shop", 7, 0)
-    """
+    """Delete a chunk."""
     connection.execute("DELETE FROM pieces WHERE app = ? AND seq = ? AND n = ?", (app, seq, n))

@@ -6,20 +6,20 @@ An event is one row: a number (``seq``), a time in milliseconds, the application
 kind            body
 ==============  =======================================================================================
 ``create``      ``Creation``: the application's agent, features, seed and settings; its model begins anew
-``configure``   ``Change``: settings that change from here on
-``decision``    ``Decision``: all that was asked, answered and needed for learning
+``configure``   ``Change``: new values of settings
+``decision``    ``Decision``: the request, the answer, and what learning needs
 ``reward``      ``Reward``: the value, what it cost, whether it came late, and the lesson if it is one
-``activate``    ``Activation``: a deferred decision did happen; the lesson if its reward was waiting
-``expire``      ``Expiry``: the reward window closed; the lesson: what the rewards come to, or the default reward
-``import``      ``Import``: a model given from outside; it replaces the application's own
-``teach``       ``Lessons``: decisions of others with their rewards, for the model to learn; no part of the log
+``activate``    ``Activation``: a deferred decision was shown; the lesson if its reward came before
+``expire``      ``Expiry``: the reward window closed; the lesson: the outcome by the rule, or the default reward
+``import``      ``Import``: an imported model; it replaces the application's model
+``teach``       ``Lessons``: a warm start: logged decisions of other systems with rewards; not part of the log
 ``version``     ``Version``: a named version of the model is made, given a share of the decisions, promoted or removed
-``erase``       ``Erasure``: decisions of one subject are to go; what they taught stays
-``batch``       ``Batch``: the contents of a batch of decisions or rewards that came with an idempotency key
+``erase``       ``Erasure``: decisions of one subject are to be deleted; the model keeps what it learnt from them
+``batch``       ``Batch``: a digest of a batch of decisions or rewards with one idempotency key
 ==============  =======================================================================================
 
-A *lesson* is a reward to learn, with the ``seq`` of its decision. Whoever folds the events in order, learning every
-lesson as it comes, arrives at the same agent, bit for bit. ``rules`` says what each event comes to.
+A *lesson* is a reward to learn, with the ``seq`` of its decision. Folding the events in order, learning every lesson as
+it comes, gives the same agent, bit for bit. ``rules`` computes the lessons.
 """
 
 from __future__ import annotations
@@ -35,38 +35,35 @@ from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
-# When an outcome is learnt. *provisional*: the default reward at once, corrected, exactly, when the outcome is known.
-# *close*: when the window closes, or with a final reward. *arrival*: a reward when it comes, its lack when the window
-# closes: a promise that every outcome is reported, zeros too; where it is broken, clicks are learnt before their lack.
+# When an outcome is learnt. *provisional*: the default reward at once, corrected exactly when the outcome is known.
+# *close*: when the window closes, or with a final reward. *arrival*: a reward when it comes, the default when the
+# window closes. The caller promises to report every outcome, zeros too; otherwise clicks are learnt earlier than
+# missing clicks.
 PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
-# What happens when decisions earn less than the model expects: what was learnt before is made to count little, where
-# the agent can; or it is only said; or nobody looks.
+# What happens when decisions earn less than the model expects. *forget*: the model gives past rewards little weight, if
+# the agent can. *alert*: it is only reported. *off*: drift is not watched for.
 FORGET, ALERT, OFF = DRIFT = ("forget", "alert", "off")
 LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
-LEAST_PAIRS = 1 << 20  # that every application takes
-MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
+MIN_MAX_PAIRS = 1 << 20  # the least value of ``Settings.max_pairs``
+DEFAULT_MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0}}
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The settings of an application; every change is journaled.
+    """The settings of an application; every change is journaled."""
 
-    >>> Settings().window
-    600.0
-    """
-
-    window: float = 600.0  # seconds that a reward may take
-    default: float = 0.0  # learnt when none came
-    rule: str = EARLIEST  # what several rewards of a decision come to
-    learn: str = ""  # one of ``LEARN``; empty: provisional where the agent can revise what it learnt, else at the close
+    window: float = 600.0  # seconds that a reward may arrive after its decision
+    default: float = 0.0  # the reward of a decision without one
+    rule: str = EARLIEST  # combines several rewards of a decision
+    learn: str = ""  # one of ``LEARN``; empty: provisional if the agent can revise its statistics, else close
     apprentice: bool = False
-    forgotten: int = 0  # the event up to which the log was deleted: nothing shows what is before
-    by_request: bool = False  # served whether a configuration file names it or not
-    extra: dict[str, Any] = {}  # what a dialect wants kept, of no meaning here
-    max_pairs: int = MAX_PAIRS  # of a context's and an arm's features in one request
-    policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
+    forgotten: int = 0  # the event up to which the log was deleted: nothing before it is shown
+    by_request: bool = False  # created by a request: served even if no configuration file names it
+    extra: dict[str, Any] = {}  # data of an adapter, without meaning here
+    max_pairs: int = DEFAULT_MAX_PAIRS  # most pairs of context and arm features in one request
+    policies: dict[str, dict[str, Any]] = {}  # the policies that the page compares with, each described like an agent
     drift: str = FORGET  # one of ``DRIFT``
-    new_arms: float = 0.1  # at most this share of a decision for arms that are new beside known ones: see ``ramp``
+    new_arms: float = 0.1  # most probability that new arms get beside known ones: see ``ramp``
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window <= 10 * 365 * 86400.0:
@@ -77,42 +74,30 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise InvalidInput(f"learn must be {', '.join(LEARN[:-1])} or {LEARN[-1]}, got {self.learn!r}")
         if self.drift not in DRIFT:
             raise InvalidInput(f"drift must be {', '.join(DRIFT[:-1])} or {DRIFT[-1]}, got {self.drift!r}")
-        for name in ("extra", "policies"):  # as the journal gives them back: a tuple is a list there
+        for name in ("extra", "policies"):  # as the journal returns them: a tuple becomes a list
             if value := getattr(self, name):
                 msgspec.structs.force_setattr(self, name, msgspec.json.decode(msgspec.json.encode(value)))
         if not 0.0 <= self.new_arms <= 1.0:
             raise InvalidInput(f"new_arms must be a share between 0 and 1, got {self.new_arms}")
 
     def changed(self, change: Change) -> Settings:
-        """These settings after a change.
-
-        >>> Settings().changed(Change(window=5.0)).window
-        5.0
-        """
+        """These settings after a change."""
         new = {name: value for name in self.__struct_fields__ if (value := getattr(change, name)) is not msgspec.UNSET}
         return msgspec.structs.replace(self, **new)
 
     @property
     def public(self) -> dict[str, Any]:
-        """The settings as an API shows them.
-
-        >>> sorted(Settings().public)
-        ['apprentice', 'default', 'drift', 'learn', 'max_pairs', 'new_arms', 'policies', 'rule', 'window']
-        """
+        """The settings that an API shows."""
         hidden = ("extra", "forgotten", "by_request")
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in hidden}
 
 
 Unset = msgspec.UnsetType
-CONFIG = "config"  # the id of a change that a configuration made, not a request
+CONFIG = "config"  # the id of a change by a configuration file, not by a request
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Changed settings, and ``epsilon`` of an agent that has one; the others stay.
-
-    >>> msgspec.json.encode(Change(rule=SUM))
-    b'{"rule":"sum"}'
-    """
+    """New values of settings, and of ``epsilon`` if the agent has one; unset ones stay."""
 
     window: float | Unset = msgspec.UNSET
     default: float | Unset = msgspec.UNSET
@@ -130,11 +115,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Creation(msgspec.Struct, forbid_unknown_fields=True):
-    """The description of a new application, for ``model.build.build_model``.
-
-    >>> Creation().features
-    {}
-    """
+    """The description of a new application, for ``model.build.build_model``."""
 
     agent: dict[str, Any] = msgspec.field(default_factory=lambda: dict(DEFAULT_AGENT))
     features: dict[str, Any] = {}
@@ -142,17 +123,12 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 1
     settings: Settings = Settings()
     rewards: list[float] = []
-    train: bool = True  # on what the journal has of the application, before it takes over
+    train: bool = True  # train on the journal of the application before it takes over
 
     def since(self, before: Creation) -> Creation | Change | None:
         """The event for a changed description: new settings keep the model, anything else replaces it.
 
-        So does ``learn``, where outcomes were promised before: what was learnt on the promise is learnt again.
-
-        >>> Creation(settings=Settings(window=60.0)).since(Creation()).window
-        60.0
-        >>> Creation(seed=2).since(Creation()).seed
-        2
+        A change of ``learn`` away from "arrival" replaces it too: rewards learnt under that promise are learnt again.
         """
         if msgspec.structs.replace(self, settings=before.settings, train=before.train) != before:
             return self
@@ -164,53 +140,32 @@ class Creation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Import(msgspec.Struct):
-    """An imported model.
-
-    >>> Import.of(b"bytes").data
-    b'bytes'
-    """
+    """An imported model."""
 
     model: str  # base64
 
     @classmethod
     def of(cls, data: bytes) -> Import:
-        """From what ``Engine.export`` gave.
-
-        >>> Import.of(b"").model
-        ''
-        """
+        """Encode the bytes of ``Engine.export``."""
         return cls(base64.b64encode(data).decode())
 
     @property
     def data(self) -> bytes:
-        """What ``persist.loads`` reads.
-
-        >>> Import.of(b"bytes").data
-        b'bytes'
-        """
+        """The bytes for ``saving.loads``."""
         return base64.b64decode(self.model)
 
 
 class Share(msgspec.Struct, array_like=True, gc=False):
-    """A version's part in a decision: ``p`` of the arms is the sum of each share times the version's own p.
+    """A version's part in a decision, whose ``p`` is the sum over versions of share times the version's own p."""
 
-    >>> Share(0.1, 0.5, 2.0).weight
-    2.0
-    """
-
-    share: float  # of the decisions that it makes; 0: it was only asked
-    p: float  # its own probability of the arm that was drawn
-    weight: float  # the largest of all arms' ratios of its own p to the decision's
-    covered: float = 1.0  # its own probability of all arms that the decision could have drawn
+    share: float  # of the decisions that it draws; 0: a challenger that draws none
+    p: float  # its own probability of the drawn arm
+    weight: float  # the largest ratio, over all arms, of its own p to the decision's p
+    covered: float = 1.0  # its own probability of the arms with a positive p in the decision
 
 
 class UnwrittenArms:
-    """The arms of a decision that was just drawn; their JSON is written when a journal stores it, or somebody asks.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> UnwrittenArms(read_arms([b'"a"'])).columns.ids
-    ('a',)
-    """
+    """The arms of a new decision; their JSON is written when a journal stores it, or on demand."""
 
     __slots__ = ("columns",)
 
@@ -219,17 +174,13 @@ class UnwrittenArms:
 
 
 class Decision(msgspec.Struct, omit_defaults=True, gc=False):
-    """A decision in the journal; ``arms`` are the offered ones in order, then the excluded ones.
-
-    >>> Decision(context=msgspec.Raw(b"{}"), sent=[], p=[], arm=0, version=0, window=1, default=0.0).rule
-    'earliest'
-    """
+    """A decision in the journal; ``arms`` are the offered ones in order, then the excluded ones."""
 
     context: msgspec.Raw
-    sent: list[msgspec.Raw] = msgspec.field(name="arms")  # or, of one that was just drawn, ``UnwrittenArms``
+    sent: list[msgspec.Raw] = msgspec.field(name="arms")  # or ``UnwrittenArms`` of a new decision
     p: list[float]  # of each offered arm
     arm: int
-    version: int  # the journal's seq up to which the model had learnt
+    version: int  # the last event that the model had learnt
     window: int  # milliseconds
     default: float
     rule: str = EARLIEST
@@ -238,20 +189,16 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     apprentice: bool = False
     note: Any = None
     scaling: str = ""  # see ``scaling.Scaling.journal``
-    order: list[int] = []  # positions in the request, where it excluded arms
-    by: str = ""  # the name of the key that asked
-    slots: list[str] = []  # of the first slot of several: the names of all
-    asked: str = ""  # a digest of the request, where this is one slot of several
-    among: dict[str, Share] = {}  # where the model has versions: what each that answered had to do with it
-    drawn_by: str = ""  # the version that drew the arm and made the note, if notes are made; or see ``expose``
+    order: list[int] = []  # positions in the request, if it excluded arms
+    by: str = ""  # the name of the caller's key
+    slots: list[str] = []  # in the first slot of a list: the names of all its slots
+    asked: str = ""  # a digest of the request, if this is a slot of a list
+    among: dict[str, Share] = {}  # the part of each version that answered, if the model has versions
+    drawn_by: str = ""  # the version that drew the arm and made the note, if the agent makes notes; or see ``expose``
 
     @property
     def arms(self) -> list[msgspec.Raw]:
-        """The arms; do not change the list.
-
-        >>> len(Decision(msgspec.Raw(b"{}"), msgspec.Raw(b'["a","b"]'), [], 0, 0, 1, 0.0).arms)
-        2
-        """
+        """The arms; do not change the list."""
         if isinstance(self.sent, UnwrittenArms):
             self.sent = self.sent.columns.raws
         elif isinstance(self.sent, msgspec.Raw):
@@ -259,105 +206,71 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
         return self.sent
 
     def write_arms(self) -> None:
-        """Write the texts of the arms, without which a decision cannot be stored.
-
-        >>> from armwise.features.encoding.arms import read_arms
-        >>> made = Decision(msgspec.Raw(b"{}"), UnwrittenArms(read_arms([b'"a"'])), [1.0], 0, 0, 1, 0.0)
-        >>> made.write_arms(); msgspec.json.encode(made.sent)
-        b'["a"]'
-        """
+        """Write the JSON of the arms, which storing a decision needs."""
         if isinstance(self.sent, UnwrittenArms):
             self.sent = self.sent.columns.journal
 
 
 class Reward(msgspec.Struct, omit_defaults=True):
-    """A reward in the journal.
-
-    >>> msgspec.json.encode(Reward(value=1.0, decision=3, lesson=1.0))
-    b'{"value":1.0,"decision":3,"lesson":1.0}'
-    """
+    """A reward in the journal."""
 
     value: float
-    decision: int = 0  # the number of its decision; whoever asks leaves it to the journal, like all that follows
+    decision: int = 0  # the number of its decision; the journal sets this and ``late`` and ``lesson``
     late: bool = False
     lesson: float | None = None
-    cost: float | list[float] | None = None  # what the decision cost, one number per resource, where somebody says it
-    final: bool = False  # no other reward of the decision will come: it closes now
+    cost: float | list[float] | None = None  # of the decision, one number per resource, if known
+    final: bool = False  # the last reward of its decision, which closes now
 
 
 class Activation(msgspec.Struct, omit_defaults=True):
-    """A deferred decision was shown.
-
-    >>> Activation(decision=3).lesson is None
-    True
-    """
+    """A deferred decision was shown."""
 
     decision: int = 0
     late: bool = False
-    shown: bool = False  # it was not before
+    shown: bool = False  # it was not shown before
     lesson: float | None = None
 
 
 class Expiry(msgspec.Struct, omit_defaults=True):
-    """A reward window closed.
-
-    >>> Expiry(decision=3, lesson=0.0).lesson
-    0.0
-    """
+    """A reward window closed."""
 
     decision: int = 0
     lesson: float | None = None
-    early: bool = False  # before its time, since the decision is to be erased
+    early: bool = False  # before the deadline, since the decision is to be erased
 
 
 class Version(msgspec.Struct, omit_defaults=True):
-    """A change of a named version of an application's model.
-
-    >>> Version("bold", share=0.1).promote
-    False
-    """
+    """A change of a named version of an application's model."""
 
     name: str
-    made: Creation | None = None  # it begins, trained on what the journal has of the application
-    share: float | Unset = msgspec.UNSET  # of the decisions that it makes from here on; 0: it is only asked
-    promote: bool = False  # it leads from here on; the one that led stays as a version, which is only asked
+    made: Creation | None = None  # a new version, trained on the journal of the application
+    share: float | Unset = msgspec.UNSET  # of the later decisions; 0: it draws none
+    promote: bool = False  # it leads from here on; the former leader stays as a version that draws none
     remove: bool = False
 
 
 class Lessons(msgspec.Struct):
-    """Logged decisions of other systems, each with its reward, for a warm start.
-
-    >>> Lessons([], []).rewards
-    []
-    """
+    """Logged decisions of other systems, each with its reward, for a warm start."""
 
     decisions: list[Decision]
     rewards: list[float]
 
 
 class Erasure(msgspec.Struct):
-    """A request to erase one subject: its decisions before this event, by a value at a key of their context.
+    """A request to erase one subject: the decisions before this event with a value at a key of their context."""
 
-    >>> Erasure("user", "").key
-    'user'
-    """
-
-    key: str  # names joined by dots, where objects are nested
-    digest: str  # of the value, keyed with the journal's secret: the journal does not keep whom it forgot
+    key: str  # names of nested objects joined by dots
+    digest: str  # of the value, keyed with the journal's secret: the journal does not keep the value itself
 
 
 class Batch(msgspec.Struct):
-    """The contents of a batch with an idempotency key; the same set in any order is a retry.
-
-    >>> Batch("").digest
-    ''
-    """
+    """A digest of a batch with an idempotency key; the same set in any order is a retry."""
 
     digest: str  # of the sorted contents
 
 
 Event = Creation | Change | Decision | Reward | Activation | Expiry | Import | Lessons | Version | Erasure | Batch
-Sequel = Reward | Activation | Expiry  # what happens to a decision after it was made
+Sequel = Reward | Activation | Expiry  # later events of a decision
 KINDS: dict[str, type[Event]] = {
     "create": Creation,
     "configure": Change,
@@ -379,20 +292,12 @@ assert set(get_args(Event)) == set(_KIND_OF)
 
 
 def kind_of(event: Event) -> str:
-    """The tag of an event.
-
-    >>> kind_of(Reward(1.0))
-    'reward'
-    """
+    """The tag of an event."""
     return _KIND_OF[type(event)]
 
 
 class Row(msgspec.Struct, gc=False):  # no cycle goes through it
-    """One event of the journal.
-
-    >>> Row(1, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1}').event.value
-    0.5
-    """
+    """One event of the journal."""
 
     seq: int
     time: int
@@ -400,22 +305,16 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
     kind: str
     id: str
     body: bytes
-    at_hand: Event | None = None  # the body as a struct, where that need not be read
-    arms: list[msgspec.Raw] | None = None  # what the body refers to, if it does
-    request: str = ""  # the idempotency key that it came with, where that is at hand (``Journal.with_requests``)
+    at_hand: Event | None = None  # the decoded body, if it is in memory
+    arms: list[msgspec.Raw] | None = None  # the catalogue that the body refers to, if any
+    request: str = ""  # its idempotency key, if it was loaded (``Journal.with_requests``)
 
     @property
     def event(self) -> Event:
-        """The event; raise Damaged if it cannot be read.
-
-        >>> Row(7, 0, "shop", "reward", "e1", b"{").event
-        Traceback (most recent call last):
-        ...
-        armwise.service.errors.Damaged: event 7 (reward) is damaged: Input data was truncated
-        """
+        """The event; raise Damaged if it cannot be read."""
         if self.at_hand is None:
             if self.kind not in _DECODERS:
-                raise Damaged(f"event {self.seq} is of a kind that this armwise does not know: {self.kind!r}")
+                raise Damaged(f"event {self.seq} has a kind that this armwise does not know: {self.kind!r}")
             try:
                 event = _DECODERS[self.kind].decode(unpack(self.body))
                 if isinstance(event, Decision) and catalogue_of(self.body):
@@ -426,11 +325,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
         return self.at_hand
 
     def is_a(self, *types: type[Event]) -> bool:
-        """Return whether the event has one of these types; does not read its body.
-
-        >>> Row(7, 0, "shop", "reward", "e1", b"{").is_a(Decision, Reward)
-        True
-        """
+        """Return whether the event has one of these types, without decoding its body."""
         return KINDS.get(self.kind) in types
 
     def _catalogued(self, decision: Decision) -> list[msgspec.Raw]:
@@ -443,11 +338,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def teaches(self) -> int:
-        """The number of the decision that this event needs when it is folded in; 0 for none.
-
-        >>> Row(2, 0, "shop", "activate", "e1", b'{"decision":1,"shown":true}').teaches
-        1
-        """
+        """The number of the decision that folding this event needs; 0 for none."""
         if KINDS.get(self.kind) not in SEQUELS or not isinstance(event := self.event, (Reward, Activation, Expiry)):
             return 0
         begins = isinstance(event, Activation) and event.shown
@@ -455,24 +346,14 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
     @property
     def lesson(self) -> tuple[int, float] | None:
-        """The decision and reward to learn from this event, if there is one.
-
-        >>> Row(2, 0, "shop", "expire", "e1", b'{"decision":1,"lesson":0.0}').lesson
-        (1, 0.0)
-        """
+        """The decision and reward to learn from this event, if there is one."""
         if self.is_a(*SEQUELS) and isinstance(event := self.event, Sequel) and event.lesson is not None:
             return event.decision, event.lesson
         return None
 
 
 def decided(row: Row) -> Decision:
-    """The decision in a row; raise ValueError if it is another event.
-
-    >>> decided(Row(3, 0, "shop", "create", "", b"{}"))
-    Traceback (most recent call last):
-    ...
-    ValueError: event 3 is no decision, but create
-    """
+    """The decision in a row; raise ValueError if it is another event."""
     event = row.event
     if not isinstance(event, Decision):
         raise ValueError(f"event {row.seq} is no decision, but {row.kind}")

@@ -1,6 +1,6 @@
-"""The rules by which a journal takes in writes, in a database or in memory: what each comes to, or why it is refused.
+"""The rules by which a journal, in a database or in memory, accepts or refuses writes.
 
-Idempotency by id and by key, reward windows, late and final rewards, groups that are taken whole or not at all.
+Idempotency by id and by key, reward windows, late and final rewards, groups that are accepted whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import get_args
 
 from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.service.journal.events import Batch, Decision, Event, Reward, Row, Sequel, kind_of
-from armwise.service.journal.rules import MOST_REWARDS, Status, check, happen, too_many
+from armwise.service.journal.rules import MAX_REWARDS, Status, check, happen, too_many_rewards
 from armwise.service.journal.writes import Appended, Write, Written, check_group, repeats
 
 _OF_DECISIONS = (Decision, *get_args(Sequel))
 
 
 class Intake(ABC):
-    """Takes in groups of writes, one after the other, at one time.
+    """Accepts groups of writes, one after the other, at one time.
 
-    ``known`` and ``requests`` are the decisions and the idempotency keys that writes refer to; ``appended`` is
-    what is to be appended after event ``seq``, ``dirty`` which decisions changed.
+    ``known`` and ``requests`` are the decisions and the idempotency keys that writes refer to; ``appended`` are the
+    events to append after event ``seq``, ``dirty`` the decisions that changed.
     """
 
     def __init__(self, time: int = 0, seq: int = 0, epoch: int = 0) -> None:
@@ -30,34 +30,34 @@ class Intake(ABC):
         self.requests: dict[tuple[str, str], int] = {}
         self.appended: list[tuple[Row, Write]] = []
         self.dirty: dict[tuple[str, str], None] = {}
-        self.strange: dict[str, list[Row]] = {}  # decisions that those of this batch did not count
+        self.strange: dict[str, list[Row]] = {}  # decisions of other processes that this batch's draws did not count
 
     @abstractmethod
     def body(self, write: Write, event: Event) -> bytes:
-        """An event as it is stored."""
+        """The stored form of an event."""
 
     @abstractmethod
-    def earlier(self, seq: int) -> Row:
-        """An event that was appended before these."""
+    def row(self, seq: int) -> Row:
+        """An event of the journal before this batch."""
 
     @abstractmethod
     def rewards_before(self, app: str, id: str) -> int:
-        """How many rewards of a decision were appended before these, late ones too."""
+        """The number of rewards of a decision in the journal before this batch, including late ones."""
 
     def take(self, group: Sequence[Write]) -> Appended:
-        """Take a group whole, or nothing of it: return the reason."""
+        """Accept a whole group, or return the reason why it is refused."""
         if self.strange:
             try:
                 for write in group:
                     self._draw_again(write)
-            except Exception as error:  # as if it had been drawn a moment later: the budget is spent, say
+            except Exception as error:  # for example, the budget is spent now
                 return error
         if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
             return [self._take_new(group[0])]
         only_asked = False
         for write in group:
             if write.epoch != self._epoch and isinstance(write.event, Decision):
-                return Stale("a database was added that this process does not know of: name it in its storage")
+                return Stale("a database was added that this process does not know: name it in its storage")
             only_asked = only_asked or (write.look and not isinstance(write.event, (Decision, Batch)))
         try:
             check_group(group)
@@ -71,14 +71,14 @@ class Intake(ABC):
                     rewards[key] = before + 1
         except (Conflict, Unknown) as error:
             return error
-        except Damaged as error:  # of what came before with the same id: no reason to refuse the others of this batch
+        except Damaged as error:  # an earlier event of the same id: other groups of this batch are not affected
             return Unavailable(str(error))
         if only_asked:
             return []
         return [self._take_one(write) for write in group]
 
     def _draw_again(self, write: Write) -> None:
-        """Draw a decision again that did not count others, unless it is a retry."""
+        """Draw a decision again, now counting those of other processes, unless it is a retry."""
         there = (write.app, write.request) in self.requests or (write.app, write.id) in self.known
         if write.again is not None and write.app in self.strange and not there:
             write.event, write.stack, write.seen, write.held = write.again(self.strange[write.app])
@@ -86,7 +86,7 @@ class Intake(ABC):
     def _refuse(self, write: Write, rewards: int) -> Exception | None:
         """Raise if a write contradicts an earlier one; otherwise return the reason for a refusal, if any.
 
-        ``rewards`` of its decision come before it in its group.
+        ``rewards`` is the number of rewards of its decision before it in its group.
         """
         seq = self.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
@@ -110,14 +110,14 @@ class Intake(ABC):
         return None
 
     def _limit_late(self, write: Write, rewards: int) -> None:
-        """Limit late rewards, which the status does not count, by counting their rows."""
+        """Limit late rewards by counting their rows, since the status does not count them."""
         kept = self.rewards_before(write.app, write.id)
         taken = sum(isinstance(w.event, Reward) and (w.app, w.id) == (write.app, write.id) for _, w in self.appended)
-        if kept + taken + rewards >= MOST_REWARDS:
-            raise too_many(write.id)
+        if kept + taken + rewards >= MAX_REWARDS:
+            raise too_many_rewards(write.id)
 
     def _take_new(self, write: Write) -> Written:
-        """Take a decision that is certainly new."""
+        """Accept a decision that is certainly new."""
         row = self.enter(write, write.event)
         key = write.app, write.id
         status = self.known[key] = Status.of(row, write.event)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ class Intake(ABC):
         event = happen(write.event, status, self.time)
         row = self.enter(write, event)
         self.dirty[key] = None
-        # Now, since a group may have another reward of the same decision.
+        # Computed now: the group may have another reward of the same decision.
         repeated = isinstance(event, Reward) and not event.late and status is not None and status.repeated
         return Written(row, status=status, repeated=repeated)
 
@@ -159,4 +159,4 @@ class Intake(ABC):
     def _row(self, seq: int) -> Row:
         if self.appended and seq >= self.appended[0][0].seq:
             return self.appended[seq - self.appended[0][0].seq][0]
-        return self.earlier(seq)
+        return self.row(seq)

@@ -1,14 +1,13 @@
 """The journal: an append-only table of events, and a table with the status of each decision.
 
-Everything is appended in batches, each one transaction: read what the batch touches, apply the rules of ``intake``,
-write it all with a few statements, commit. Every row carries a chain: BLAKE2b (16 bytes) of the chain before it, the
-row itself and its idempotency key, so that one that was altered or is missing is found by ``armwise journal verify``.
+Events are appended in batches, each one transaction (group commit): read the rows that the batch refers to, apply the
+rules of ``intake``, write the new rows with a few statements, commit. Every row has a hash chain: BLAKE2b (16 bytes) of
+the chain before it, the row and its idempotency key. ``armwise journal verify`` finds altered and missing rows by it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import operator
@@ -20,7 +19,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from armwise.service.errors import Damaged, Unknown
-from armwise.service.journal.bodies import MANY, as_array, catalogue_of, hashed, pack, pack_arms, unpack_arms
+from armwise.service.journal.bodies import (
+    MIN_CATALOGUE_BYTES,
+    as_array,
+    catalogue_of,
+    hashed,
+    pack,
+    pack_arms,
+    unpack_arms,
+)
 from armwise.service.journal.databases.database import Connection, Rows, Statement
 from armwise.service.journal.events import CONFIG, Change, Creation, Decision, Event, Row
 from armwise.service.journal.intake import Intake
@@ -30,45 +37,45 @@ from armwise.service.journal.writes import Appended, More, Write, joins, size_of
 from armwise.service.system import SYSTEM, System
 
 FORMAT = b"4"
-OLDER = (b"3",)  # formats that are read, and written on in this one
-KEYED = "keyed"  # in the table meta: the event after which the chain covers idempotency keys; it did not always
-_CHUNK = 500  # rows in one statement
-_CATALOGUES = 32  # kept in memory per session
-_ALL = ""  # no application's name: what is said of all snapshots
+OLDER = (b"3",)  # formats that are read, and upgraded to this one
+KEYED = "keyed"  # in the table meta: the event after which the chain covers idempotency keys; format 3 had none
+_MAX_ROWS = 500  # rows in one statement
+_MAX_CATALOGUES = 32  # kept in memory per session
+_ALL = ""  # in place of an application's name: the mark of all snapshots
 STATUS = "app, id, seq, deadline, rule, fallback, active, n, total, value, closed, learn"
 STATUSES = f"SELECT {STATUS} FROM decisions"
 
 
 class Base(msgspec.Struct):
-    """The start of a compacted journal: the last event before it, the chain there, the decisions open then."""
+    """The start of a compacted journal: the last event before it, its chain, and the decisions that were open."""
 
     seq: int = 0
     chain: str = ""
     open: list[Status] = []
-    retained: str = ""  # the chain over the events before it that were kept nevertheless
+    retained: str = ""  # the chain over the events before it that were kept
 
 
 class SnapshotMark(msgspec.Struct):
     """The event up to which the newest snapshots of all applications are complete."""
 
     seq: int
-    chain: str  # of that event: snapshots of another journal, or of one that has lost events, do not fit
-    without: list[str] = []  # applications whose snapshots, if there are any, are older than that
+    chain: str  # of that event: snapshots of another journal, or of one that lost events, do not match
+    without: list[str] = []  # applications without a snapshot, or with an older one
 
 
 T = TypeVar("T")
 _NO_STATUS = (None,) * 10
 _REQUESTS = "SELECT app, request, seq FROM requests"
-_HERE = (  # the time, the last event, and what else a batch must know, in one query
+_HERE = (  # the time, the last event, the base and the epoch, in one query
     "SELECT ({clock}), e.seq, e.time, e.chain, m.value, (SELECT value FROM meta WHERE key = 'epoch') FROM meta m "
     "LEFT JOIN (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
 )
 _MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
-_HELD = 2047  # bytes that are hashed without giving the interpreter away, for which a busy writer would wait long
+_MAX_GIL_BYTES = 2047  # hashlib releases the GIL above this size, and a busy writer would wait long for it
 
 
 class _Hashes:
-    """Hashes of arms; a cache of the last ones, keyed by object identity, because requests share the objects."""
+    """Hashes of arms, with a cache keyed by object identity, since requests share the objects."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[list[msgspec.Raw], bytes]] = deque(maxlen=8)
@@ -82,23 +89,23 @@ class _Hashes:
 
 
 class _Batch(Intake):
-    """The rows of a database that a batch touches: read at its start, written at its end."""
+    """The rows of one batch: loaded at its start, written at its end."""
 
     def __init__(self, journal: Journal, hash_of: Callable[[list[msgspec.Raw]], bytes]) -> None:
         super().__init__()
         self.chain = b""
-        self.catalogues: dict[bytes, list[msgspec.Raw]] = {}  # arms to store apart, by hash
+        self.catalogues: dict[bytes, list[msgspec.Raw]] = {}  # arms to store in ``catalogues``, by hash
         self.made: dict[int, bytes] = {}  # bodies of decisions, by the identity of the write
         self._journal, self._hash_of = journal, hash_of
 
     def begin(self, time: int, seq: int, chain: bytes, epoch: int) -> None:
-        """Follow the last event of the journal."""
+        """Continue after the last event of the journal."""
         self.time, self.seq, self.chain, self._epoch = time, seq, chain, epoch
 
     def body(self, write: Write, event: Event) -> bytes:
         return self.made.get(id(write)) or self.stored(write, event)
 
-    def earlier(self, seq: int) -> Row:
+    def row(self, seq: int) -> Row:
         return self._journal.row(seq)
 
     def rewards_before(self, app: str, id: str) -> int:
@@ -107,8 +114,8 @@ class _Batch(Intake):
         return int(kept)
 
     def stored(self, write: Write, event: Event) -> bytes:
-        """The stored body of an event; arms of a catalogue are kept in the order sent."""
-        if not isinstance(event, Decision) or not (write.catalogue or size_of(event) >= MANY):
+        """The stored body of an event; a catalogue keeps the arms in the order of the request."""
+        if not isinstance(event, Decision) or not (write.catalogue or size_of(event) >= MIN_CATALOGUE_BYTES):
             return pack(msgspec.json.encode(event))
         arms = event.arms
         if event.order:
@@ -169,12 +176,12 @@ def link(chain: bytes, row: Row) -> bytes:
     """The chain after ``row``."""
     head = _head(row)
     text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
-    if len(text) <= _HELD:
+    if len(text) <= _MAX_GIL_BYTES:
         return hashlib.blake2b(text, digest_size=16).digest()
     whole = memoryview(text)
-    digest = hashlib.blake2b(whole[:_HELD], digest_size=16)
-    for start in range(_HELD, len(whole), _HELD):
-        digest.update(whole[start : start + _HELD])
+    digest = hashlib.blake2b(whole[:_MAX_GIL_BYTES], digest_size=16)
+    for start in range(_MAX_GIL_BYTES, len(whole), _MAX_GIL_BYTES):
+        digest.update(whole[start : start + _MAX_GIL_BYTES])
     return digest.digest()
 
 
@@ -183,27 +190,20 @@ def _head(row: Row) -> bytes:
 
 
 class Journal:
-    """Appends to and reads from one connection; not for use by two threads at once.
+    """Appends to and reads from one connection; not for use by two threads at once."""
 
-    >>> from armwise.service.journal.events import Change
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> journal = Journal(SQLite(":memory:").connect())
-    >>> [outcome] = journal.append([[Write("shop", "", Change())]], now=5)
-    >>> outcome[0].row.seq, journal.last()[0]
-    (1, 1)
-    """
-
-    on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with what was committed, in order
-    _epoch = 0  # how often databases were added
+    on_commit: Callable[[list[tuple[Row, Write]]], None] | None = None  # called with the committed events, in order
+    _epoch = 0  # the number of times that databases were added
     _at: tuple[int, int, bytes] | None = None  # the last event, where no other process appends
     _base: tuple[bytes, Base] = b"", Base()  # as it was last read
 
     def __init__(self, connection: Connection, lock: str = "", clock: str = "", system: System = SYSTEM) -> None:
         self.connection, self._system = connection, system
-        self._lock = lock  # a statement that makes appends of several processes wait for each other
-        self._clock = clock  # a query for the time that they agree on
-        self._arms: dict[bytes, list[msgspec.Raw]] = {}  # catalogues that were read
-        self.pace = NO_PACE  # of those who read much of it beside requests
+        self._lock = lock  # a statement that takes the append lock of several processes
+        self._clock = clock  # a query for their common time
+        self._hash_of = _Hashes()
+        self._arms: dict[bytes, list[msgspec.Raw]] = {}  # catalogues in memory
+        self.pace = NO_PACE  # of long reads beside requests
         if not connection.execute("SELECT 1 FROM meta WHERE key = 'format'"):
             connection.begin()
             for key, value in (
@@ -231,16 +231,13 @@ class Journal:
 
     # ------------------------------------------------------------------ append
 
-    @functools.cached_property
-    def _hashes(self) -> _Hashes:
-        return _Hashes()
-
     def append(self, groups: Sequence[Sequence[Write]], now: int, more: More | None = None) -> list[Appended]:
-        """Append groups of writes in one transaction; each group is taken whole or refused with the reason.
+        """Append groups of writes in one transaction; each group is accepted whole or refused with the reason.
 
-        ``more`` gives groups that came while others appended, if ``joins`` says that they may join this batch now;
-        their outcomes follow those of the others. Where nobody else appends it is not asked."""
-        connection, batch = self.connection, _Batch(self, self._hashes)
+        ``more`` returns groups that came while this process waited for the append lock and that ``joins`` admits; their
+        outcomes follow those of ``groups``. It is called only if other processes append too.
+        """
+        connection, batch = self.connection, _Batch(self, self._hash_of)
         writes = [write for group in groups for write in group]
         made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
 
@@ -248,10 +245,10 @@ class Journal:
             batch.made = {id(write): batch.stored(write, write.event) for write in made}
 
         if large := not joins(made):
-            encode()  # which says what arms are to be looked for
+            encode()  # it finds the catalogues to look for
         here: list[Statement] = [(_HERE.format(clock=self._clock), ())] if self._lock else []
-        statuses = list(self.naming(STATUSES, "id", _ids(writes)))
-        requests = list(self.naming(_REQUESTS, "request", _keys(writes)))
+        statuses = list(self.lookup_statements(STATUSES, "id", _ids(writes)))
+        requests = list(self.lookup_statements(_REQUESTS, "request", _keys(writes)))
         arms = [self._asking_arms(chunk) for chunk in chunks(list(batch.catalogues))]
         counted: dict[str, list[Write]] = {}
         for write in made:
@@ -279,7 +276,7 @@ class Journal:
                 [_put_arms(hash, as_array(batch.catalogues[hash]), batch.time) for hash in used], batch
             )
         except BaseException:
-            self._at = None  # whether it is there is for the database to say
+            self._at = None  # unknown: read it again
             connection.rollback()
             raise
         if not self._lock:
@@ -288,15 +285,16 @@ class Journal:
             connection.tail.note(batch.seq, batch.chain)
         for some in counted.values():
             for write in some:
-                write.again = None  # it is drawn
+                write.again = None  # it is committed
         if self.on_commit is not None:
             self.on_commit(batch.appended)
         return outcomes
 
     def _look_around(self, batch: _Batch, counted: dict[str, list[Write]], found: Sequence[Sequence[Any]]) -> None:
-        """Read what other processes decided since this batch was drawn, and draw the affected decisions again.
+        """Read the decisions of other processes since this batch was drawn, and draw the affected ones again.
 
-        Nobody appends meanwhile, so each decision of an application that counts them knows of all before it.
+        No other process appends meanwhile, so each decision of an application that counts decisions counts all before
+        it.
         """
         for (app, some), rows in zip(counted.items(), found):
             seqs = [int(seq) for (seq,) in rows]
@@ -304,7 +302,7 @@ class Journal:
                 there = self.rows(sorted(strange))
                 batch.strange[app] = [there[seq] for seq in sorted(strange)]
                 for write in some:
-                    write.held = None  # or the next one would count it beside its own new draw
+                    write.held = None  # otherwise the next draw would count both draws of it
                     batch.made.pop(id(write), None)
 
     def _here(
@@ -312,7 +310,7 @@ class Journal:
     ) -> tuple[int, int, int, bytes]:
         """The time, and the number, time and chain of the last event of a shared database."""
         self._epoch = int(bytes(epoch)) if epoch is not None else 0
-        if bytes(base) != self._base[0]:  # it is long where many decisions were open
+        if bytes(base) != self._base[0]:  # decoding takes long if many decisions were open
             self._base = bytes(base), msgspec.json.decode(base, type=Base)
         began = self._base[1]
         if seq is None or chain is None or seq <= began.seq:
@@ -321,11 +319,11 @@ class Journal:
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What is raised where the database cannot be reached or read."""
+        """The exceptions raised if the database cannot be reached or read."""
         return self.connection.errors
 
     def wait_until_durable(self) -> None:
-        """Wait until everything that was read here is durable."""
+        """Wait until every event read here is durable."""
         self.connection.wait_until_durable()
 
     def put_catalogue(self, text: bytes, now: int) -> bytes:
@@ -349,9 +347,10 @@ class Journal:
         return came
 
     def probe(self) -> None:
-        """Try an append and roll it back; raise if nothing can be appended durably.
+        """Try an append; raise if nothing can be appended durably.
 
-        The event is taken back; what is written has no meaning, and is as large as a batch may be."""
+        The event is rolled back; what is committed is a meaningless value as large as a batch may be.
+        """
 
         def work() -> None:
             execute, (seq, time, chain) = self.connection.execute, self.last()
@@ -385,7 +384,7 @@ class Journal:
         return seq, 0 if not rows else rows[0][1], chain
 
     def now(self, default: int) -> int:
-        """Milliseconds of the database's clock; the default if it has none."""
+        """The time of the database in milliseconds; the default if it has no clock."""
         return int(self.connection.execute(self._clock)[0][0]) if self._clock else default
 
     def base(self) -> Base:
@@ -417,7 +416,7 @@ class Journal:
         return found
 
     def after(self, seq: int, limit: int = 500) -> list[Row]:
-        """The events that follow ``seq``, in order; all of them durable."""
+        """Durable events after ``seq``, in order."""
         sql = "SELECT seq, time, app, kind, id, body FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self.with_arms([_as_row(raw) for raw in self.connection.execute(sql, (seq, limit))])
         if rows:
@@ -425,7 +424,7 @@ class Journal:
         return rows
 
     def with_requests(self, rows: Collection[Row]) -> None:
-        """Add the idempotency keys, which the chain covers, to the rows."""
+        """Load the idempotency keys of the rows, since the chain covers them."""
         by_seq = {row.seq: row for row in rows if row.seq > self._keyed}
         for chunk in chunks(list(by_seq)):
             where, values = self.connection.among("seq", chunk)
@@ -433,7 +432,7 @@ class Journal:
                 by_seq[seq].request = request
 
     def with_arms(self, rows: list[Row]) -> list[Row]:
-        """Add the arms of catalogues to the rows."""
+        """Load the catalogues that the rows refer to."""
         referring = [(row, hash) for row in rows if (hash := catalogue_of(row.body))]
         if referring:
             arms = self.catalogues({hash for _, hash in referring})
@@ -449,7 +448,7 @@ class Journal:
             for hash, data in self.connection.execute(f"SELECT hash, data FROM catalogues WHERE {where}", values):
                 with contextlib.suppress(ValueError, msgspec.MsgspecError):
                     found[bytes(hash)] = self._arms[bytes(hash)] = unpack_arms(bytes(data))
-        while len(self._arms) > _CATALOGUES:
+        while len(self._arms) > _MAX_CATALOGUES:
             del self._arms[next(iter(self._arms))]
         return found
 
@@ -459,13 +458,15 @@ class Journal:
             yield from rows
             seq = rows[-1].seq
 
-    def named(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
-        """Rows of a table by application and ``column``, one value at a time: SQLite uses no index for pairs."""
-        for statement, values in self.naming(sql, column, pairs, also):
+    def look_up(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Any]:
+        """Rows of a table by application and ``column``, per application: SQLite uses no index for pairs."""
+        for statement, values in self.lookup_statements(sql, column, pairs, also):
             yield from self.connection.execute(statement, values)
 
-    def naming(self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = "") -> Iterator[Statement]:
-        """The statements of ``named``."""
+    def lookup_statements(
+        self, sql: str, column: str, pairs: Sequence[tuple[str, str]], also: str = ""
+    ) -> Iterator[Statement]:
+        """The statements of ``look_up``."""
         by_app: dict[str, list[str]] = {}
         for app, value in pairs:
             by_app.setdefault(app, []).append(value)
@@ -476,26 +477,27 @@ class Journal:
 
     def statuses(self, ids: Sequence[tuple[str, str]]) -> list[Status]:
         """The status of decisions, by application and id."""
-        return [as_status(raw) for raw in self.named(STATUSES, "id", ids)]
+        return [as_status(raw) for raw in self.look_up(STATUSES, "id", ids)]
 
     def rewards(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Row]]:
         """All rewards of decisions in order, including late ones, by application and id."""
         found: dict[tuple[str, str], list[Row]] = {}
         sql = "SELECT seq, time, app, kind, id, body FROM events"
-        for raw in sorted(self.named(sql, "id", ids, "kind = 'reward' AND ")):
+        for raw in sorted(self.look_up(sql, "id", ids, "kind = 'reward' AND ")):
             found.setdefault((raw[2], raw[4]), []).append(_as_row(raw))
         return found
 
     def due(self, now: int, limit: int = 500) -> list[Status]:
-        """Decisions whose window closed before ``now`` and that still wait for it."""
+        """Open decisions whose deadline was before ``now``."""
         until, values = (f"({self._clock})", (limit,)) if self._clock else ("?", (now, limit))
         sql = f"SELECT {STATUS} FROM decisions WHERE closed = 0 AND deadline < {until} ORDER BY deadline, seq LIMIT ?"
         return [as_status(raw) for raw in self.connection.execute(sql, values)]
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
-        """The description that the configuration last gave an application, and its event.
+        """The newest description of an application by a configuration, and its event.
 
-        A model begun anew by request, and settings changed by request, have other ids."""
+        A model that a request began anew, and settings that a request changed, have other ids.
+        """
         sql = (
             "SELECT seq, time, app, kind, id, body FROM events WHERE app = ? AND kind IN ('create', 'configure') "
             "AND ((kind = 'create' AND id = '') OR (kind = 'configure' AND id = ?)) ORDER BY seq"
@@ -518,7 +520,7 @@ class Journal:
         """The applications that were created by request, with their descriptions."""
         found = {}
         for (app,) in self.connection.execute("SELECT DISTINCT app FROM events WHERE kind = 'create'"):
-            with contextlib.suppress(Damaged):  # folding its events says so
+            with contextlib.suppress(Damaged):  # reported when its events are folded
                 if (made := self.configured(app)[1]) is not None and made.settings.by_request:
                     found[app] = made
         return found
@@ -530,12 +532,12 @@ class Journal:
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     def published(self) -> int | None:
-        """The recorded event up to which the newest snapshots are complete; ``saved`` verifies it."""
+        """The event up to which the newest snapshots claim to be complete; ``saved`` verifies it."""
         [(seq,)] = self.connection.execute("SELECT max(seq) FROM snapshots WHERE app = ?", (_ALL,))
         return None if seq is None else int(seq)
 
     def saved(self) -> SnapshotMark | None:
-        """The event up to which the snapshots are complete; None if none fits the journal."""
+        """The event up to which the snapshots are complete; None if it does not match the journal."""
         newest = self.snapshot(_ALL)
         if newest is None:
             return None
@@ -553,7 +555,8 @@ class Journal:
     ) -> None:
         """Store changed models, each with its last event; all snapshots are then complete up to ``upto``.
 
-        Applications named in ``without`` have none that is. Older ones beyond ``keep`` go."""
+        Applications in ``without`` have no complete snapshot. All but the newest ``keep`` snapshots are deleted.
+        """
         saved = SnapshotMark(upto, self.chain(upto).hex(), list(without))
         old = "SELECT seq FROM snapshots WHERE app = ? ORDER BY seq DESC LIMIT ?"
         try:
@@ -591,8 +594,8 @@ def _columns(s: Status) -> tuple[Any, ...]:
 
 
 def _as_row(raw: Any) -> Row:
-    # What is not stored as bytes is read as something that is no JSON: so it is named when its turn comes, and the
-    # events of others that are read with it are not lost.
+    # A body that is not stored as bytes becomes invalid JSON: decoding this event fails and names it, and the other
+    # events of the same query are not affected.
     body = bytes(raw[5]) if isinstance(raw[5], (bytes, memoryview)) else b"\0"
     return Row(raw[0], raw[1], raw[2], raw[3], raw[4], body)
 
@@ -609,6 +612,6 @@ def marks(rows: Sequence[Any], width: int) -> str:
 
 
 def chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Split values into chunks that one statement takes."""
-    for start in range(0, len(items), _CHUNK):
-        yield items[start : start + _CHUNK]
+    """Split values into chunks for one statement each."""
+    for start in range(0, len(items), _MAX_ROWS):
+        yield items[start : start + _MAX_ROWS]

@@ -1,12 +1,12 @@
-"""Which of several databases holds a decision: from its id and the set of databases at that time.
+"""The database of a decision, among several: computed from its id and the set of databases at that time.
 
-Every database has an identity of its own, so neither its address nor its place in a list matters. A new decision goes
-to the database whose hash of the id is the largest (rendezvous hashing): one that is added takes an equal share of new
-ids from each of the others, and nothing else moves. Every database keeps the history of these sets. An id that was
-decided before a database was added is found where it belonged then, and is never decided a second time.
+Every database has a random identity, so neither its address nor its place in a list matters. A new decision goes to the
+database with the largest hash of identity and id (rendezvous hashing): an added database takes an equal share of new
+ids from each of the others, and no other id moves. Every database keeps the history of the sets. A decision from before
+a database was added is found in the database of its time, and is never made a second time.
 
-A change of the sets is fenced: the table ``meta`` of each database counts them (``epoch``), every batch of the writer
-reads that number in its own transaction, and a process that does not know the newest set decides nothing there.
+A change of the set is fenced: the table ``meta`` of each database has the number of changes (``epoch``), every batch of
+the writer reads it in its own transaction, and a process that does not know the newest set decides nothing there.
 """
 
 from __future__ import annotations
@@ -16,67 +16,44 @@ import hashlib
 import secrets
 import zlib
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import msgspec
 
 from armwise.service.journal.databases.database import Connection, Database
 from armwise.service.journal.journal import Journal
 
-PRESENT = 0x6E7204  # the class of advisory locks that say which databases a process knows
-PATIENCE = 5.0  # seconds that a database may take to answer
+PRESENT = 0x6E7204  # the class of advisory locks that announce the databases a process knows
+STATEMENT_TIMEOUT = 5.0  # seconds
 _DECIDED = "SELECT 1 FROM events WHERE kind = 'decision' LIMIT 1"
 
 
 class Members(msgspec.Struct, frozen=True):
-    """The epochs of a sharded service: the set of databases in each, the oldest first.
+    """The epochs of a sharded service: the set of databases in each, the oldest first."""
 
-    >>> two = Members(1, [("a", "b")], {"a": "host/a", "b": "host/b"})
-    >>> three = two.joined({"c": "host/c"})
-    >>> three.epoch, sorted(set(map(three.owner, "0123456789"))), len(three.homes("0"))
-    (2, ['a', 'b', 'c'], 2)
-    """
-
-    epoch: int  # how many sets were journaled; 0: none yet, and a single database needs none
+    epoch: int  # the number of journaled sets; 0: none, as a single database needs none
     sets: list[tuple[str, ...]]
-    names: dict[str, str]  # by identity, for messages: no passwords
+    names: dict[str, str]  # by identity, for messages: without passwords
 
     @property
     def newest(self) -> tuple[str, ...]:
-        """The databases of new decisions.
-
-        >>> Members(0, [], {}).newest
-        ()
-        """
+        """The set of databases of new decisions."""
         return self.sets[-1] if self.sets else ()
 
     def owner(self, key: str) -> str:
-        """The database of a new decision.
-
-        >>> Members(1, [("a",)], {"a": "host/a"}).owner("e1")
-        'a'
-        """
+        """The database of a new decision."""
         return _largest(self.newest, key)
 
     def homes(self, key: str) -> list[str]:
-        """The databases that may hold a decision: that of the newest epoch first.
-
-        >>> Members(2, [("a",), ("a", "b")], {}).homes("e1")
-        ['b', 'a']
-        """
+        """The databases that may hold a decision, that of the newest epoch first."""
         return list(dict.fromkeys(_largest(each, key) for each in reversed(self.sets)))
 
     def joined(self, names: dict[str, str]) -> Members:
-        """A new epoch with added databases.
-
-        >>> Members(1, [("a",)], {"a": "host/a"}).joined({"b": "host/b"}).sets
-        [('a',), ('a', 'b')]
-        """
+        """A new epoch with added databases."""
         newest = tuple(sorted({*self.newest, *names}))
         return Members(self.epoch + 1, [*self.sets, newest], self.names | names)
 
 
-@functools.lru_cache(maxsize=4096)  # a decision is asked for several times on its way
+@functools.lru_cache(maxsize=4096)  # the same key is looked up several times per decision
 def _largest(identities: tuple[str, ...], key: str) -> str:
     return identities[0] if len(identities) == 1 else max(identities, key=lambda one: _weight(one, key))
 
@@ -92,22 +69,20 @@ def _keyed(identity: str) -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=8, key=identity.encode())
 
 
-# ---------------------------------------------------------------------- as the databases have it
+# ---------------------------------------------------------------------- in the databases
 
 
 class MembershipSession:
-    """A session with one database, for its identity and the sets: not for events."""
+    """A session with one database for its identity and the sets, not for events."""
 
     def __init__(self, store: Database) -> None:
         self.store = store
         self.journal = Journal(store.connect(), store.lock, store.clock)
-        self.journal.connection.patience = PATIENCE
+        self.journal.connection.statement_timeout = STATEMENT_TIMEOUT
+        self._execute = self.journal.connection.execute
         fresh = secrets.token_hex(16).encode()
         self._execute("INSERT INTO meta VALUES ('identity', ?) ON CONFLICT DO NOTHING", (fresh,))
         self.identity = self.journal.meta("identity").decode()
-
-    def _execute(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
-        return self.journal.connection.execute(sql, values)
 
     def members(self) -> Members | None:
         """The epochs that this database knows; None if it is alone or new."""
@@ -130,18 +105,14 @@ class MembershipSession:
                 self._execute(sql, (key, value))
             return members
 
-        return self.journal.alone(work)  # no batch is under way meanwhile
+        return self.journal.alone(work)  # no batch is appended meanwhile
 
     def share_secret(self, secret: bytes) -> None:
-        """Copy the secret to a database without decisions, so that ids draw the same arms everywhere."""
+        """Copy the secret to a database without decisions, so that an id draws the same arm in every database."""
         if self.journal.meta("secret") != secret:
             if self.decided():
                 raise ValueError(f"{self.store} has decisions of its own: only an empty database can be added")
             self._execute("UPDATE meta SET value = ? WHERE key = 'secret'", (secret,))
-
-    def announce(self, known: Iterable[str]) -> None:
-        """Announce the databases that this process knows, for the life of this session."""
-        announce(self.journal.connection, known)
 
     def others(self, known: Iterable[str]) -> bool:
         """Return whether another process here knows other databases."""
@@ -165,9 +136,9 @@ class MembershipSession:
 
 
 def announce(connection: Connection, known: Iterable[str] = ()) -> None:
-    """Announce in a session the databases that its process knows (none: only this one)."""
+    """Announce the databases that this process knows (none: only this one), as long as the session lives."""
     connection.execute(
-        f"SELECT pg_advisory_unlock_all(), pg_advisory_lock_shared({PRESENT}, {_number(known)})"  # a number of ours
+        f"SELECT pg_advisory_unlock_all(), pg_advisory_lock_shared({PRESENT}, {_number(known)})"  # no user input
     )
 
 
@@ -181,17 +152,17 @@ def stand_alone(connection: Connection) -> None:
     if rows:
         names = msgspec.json.decode(bytes(rows[0][0]), type=Members).names.values()
         raise RuntimeError(
-            f"decisions are spread over {len(names)} databases: storage must be the list of {', '.join(sorted(names))}"
+            f"decisions are sharded over {len(names)} databases: storage must be the list of {', '.join(sorted(names))}"
         )
     announce(connection)
 
 
 def first(memberships: Collection[MembershipSession]) -> Members:
-    """The first epoch of new databases: the one with decisions keeps them."""
+    """The first epoch: the database that has decisions, if any."""
     decided = [membership for membership in memberships if membership.decided()]
     if len(decided) > 1:
         named = ", ".join(str(membership.store) for membership in decided)
-        raise ValueError(f"{named} have decisions of their own: only empty databases can be added to one that has some")
+        raise ValueError(f"{named} have decisions of their own: only empty databases can join one that has some")
     return Members(
         0,
         [(membership.identity,) for membership in decided],
@@ -200,12 +171,7 @@ def first(memberships: Collection[MembershipSession]) -> Members:
 
 
 def missing_of(journals: Collection[Journal]) -> str:
-    """The problem with a list of journals that should be all databases of one service; empty if none.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> missing_of([Journal(SQLite(":memory:").connect())])
-    ''
-    """
+    """The problem with a list of journals that should be all databases of one service; empty if none."""
     sql = "SELECT key, value FROM meta WHERE key IN ('identity', 'members')"
     found = [{key: bytes(value) for key, value in journal.connection.execute(sql)} for journal in journals]
     told = [msgspec.json.decode(each["members"], type=Members) for each in found if "members" in each]
@@ -214,5 +180,5 @@ def missing_of(journals: Collection[Journal]) -> str:
     newest = max(told, key=lambda members: members.epoch)
     given = {each["identity"].decode() for each in found if "identity" in each}
     if missing := [newest.names[one] for one in newest.newest if one not in given]:
-        return f"{', '.join(missing)} must be named too: decisions are spread over {len(newest.newest)} databases"
+        return f"{', '.join(missing)} must be named too: decisions are sharded over {len(newest.newest)} databases"
     return "" if len(given) == len(journals) == len(newest.newest) else "these are not the databases of one service"

@@ -16,32 +16,29 @@ from armwise.service.journal.writes import Appended, Write
 
 
 class MemoryJournal(Intake):
-    """Appends to lists by the rules of every journal; for one thread at a time. Events are kept as they are: a body is
-    written for nobody.
+    """Appends to lists by the rules of every journal; for one thread at a time.
 
-    >>> journal = MemoryJournal()
-    >>> journal.append([[Write("shop", "", Change())]])[0][0].row.seq
-    1
+    Events stay structs: no body is encoded.
     """
 
     pace = NO_PACE
-    errors: tuple[type[Exception], ...] = ()  # nothing keeps it from being read
+    errors: tuple[type[Exception], ...] = ()  # reading never fails
 
     def __init__(self) -> None:
         super().__init__()
         self._events: list[Row] = []
         self._rewards: dict[tuple[str, str], list[Row]] = {}
-        self._waiting: deque[Status] = deque()  # decisions by deadline; some are closed
+        self._waiting: deque[Status] = deque()  # decisions by deadline, closed ones too
 
     # ------------------------------------------------------------------ append
 
     def tick(self, now: int) -> None:
-        """Let time pass; it never goes back."""
+        """Set the time, which never goes back."""
         if now > self.time:
             self.time = now
 
     def append(self, groups: Sequence[Sequence[Write]]) -> list[Appended]:
-        """Append groups of writes; each is taken whole or refused with the reason."""
+        """Append groups of writes; each is accepted whole or refused with the reason."""
         self.appended, self.dirty = [], {}
         outcomes = [self.take(group) for group in groups]
         for row, _ in self.appended:
@@ -56,14 +53,11 @@ class MemoryJournal(Intake):
         waiting = self._waiting
         if not waiting or waiting[-1].deadline <= status.deadline:
             waiting.append(status)
-        else:  # the window is shorter than it was
+        else:  # the window was shortened
             bisect.insort(waiting, status, key=operator.attrgetter("deadline"))
 
     def body(self, write: Write, event: Event) -> bytes:
         return b""
-
-    def earlier(self, seq: int) -> Row:
-        return self.row(seq)
 
     def rewards_before(self, app: str, id: str) -> int:
         return len(self._rewards.get((app, id), ()))
@@ -71,7 +65,7 @@ class MemoryJournal(Intake):
     # ------------------------------------------------------------------ read
 
     def wait_until_durable(self) -> None:
-        """Do nothing: what is here is as durable as it will be."""
+        """Do nothing: memory is never durable."""
 
     def last(self) -> tuple[int, int, bytes]:
         """The number and time of the last event; there is no chain."""
@@ -104,7 +98,7 @@ class MemoryJournal(Intake):
         return {pair: self._rewards[pair] for pair in ids if pair in self._rewards}
 
     def due(self, now: int, limit: int = 500) -> list[Status]:
-        """Decisions whose window closed before ``now`` and that still wait for it; each is said once."""
+        """Open decisions whose deadline was before ``now``, each returned once."""
         found: list[Status] = []
         waiting = self._waiting
         while waiting and len(found) < limit and (waiting[0].closed or waiting[0].deadline < now):

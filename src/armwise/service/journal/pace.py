@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from armwise.service.system import SYSTEM, System
 
-PIECE = 0.0005  # seconds of processor time that a piece may take: about as long a request waits for the GIL
-SHARE = 0.25  # of a thread's time, while requests come
+MAX_PIECE = 0.0005  # seconds of CPU time of a piece: about as long as a request waits for the GIL
+MAX_SHARE = 0.25  # of a thread's time, while requests come
 
 
 class Pace:
@@ -19,14 +19,14 @@ class Pace:
         self._thread, self._since, self._spent = 0, 0.0, 0.0
 
     def rest(self) -> None:
-        """Sleep after each ``PIECE`` of work, so that the work takes at most ``SHARE`` of the time."""
+        """Sleep after each ``MAX_PIECE`` of work, so that the work takes at most ``MAX_SHARE`` of the time."""
         thread, now = threading.get_ident(), self._system.thread_time()
         if thread == self._thread:
-            self._spent += max(0.0, now - self._since)  # a thread that ended may leave its number to a new one
-        self._thread, self._since = thread, now  # an export is read by whichever thread is free
-        if self._spent >= PIECE:
+            self._spent += max(0.0, now - self._since)  # the number of an ended thread may be reused
+        self._thread, self._since = thread, now  # an export may change threads
+        if self._spent >= MAX_PIECE:
             if self._busy():
-                self._system.sleep(self._spent * (1.0 / SHARE - 1.0))
+                self._system.sleep(self._spent * (1.0 / MAX_SHARE - 1.0))
                 self._since = self._system.thread_time()
             self._spent = 0.0
 

@@ -1,4 +1,4 @@
-"""What is read of a journal, be it in a database or in memory."""
+"""The reading interface of a journal in a database or in memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class EventSource(Protocol):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What is raised where the events cannot be read now."""
+        """The exceptions raised if the events cannot be read now."""
         ...
 
     def wait_until_durable(self) -> None:
-        """Wait until everything that was read is durable."""
+        """Wait until every event read is durable."""
         ...
 
     def last(self) -> tuple[int, int, bytes]: ...

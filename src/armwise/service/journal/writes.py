@@ -1,4 +1,4 @@
-"""Writes: events that are asked to be appended, and what comes of them; groups, idempotency keys, contents."""
+"""Writes: requested events, and the results of appending them; groups, idempotency keys, contents."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import msgspec
 
 from armwise.features.encoding.tokens import RequestTokens
 from armwise.service.errors import Conflict
-from armwise.service.journal.bodies import MANY
+from armwise.service.journal.bodies import MIN_CATALOGUE_BYTES
 from armwise.service.journal.events import Batch, Change, Creation, Decision, Event, Lessons, Reward, Row, Version
 from armwise.service.journal.rules import Status
 
-# From decisions of other processes: the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
+# Takes decisions of other processes; returns the decision, and ``stack``, ``seen`` and ``held`` of its ``Write``.
 Again = Callable[[Sequence[Row]], tuple[Decision, Any, Any, Any]]
 
 
 class Write(msgspec.Struct, gc=False):  # no cycle goes through it
-    """One event to append. ``fresh``: the id was made here, so that no other event can have it."""
+    """One event to append. ``fresh``: the id was generated here, so no other event can have it."""
 
     app: str
     id: str
     event: Event
     request: str = ""
     fresh: bool = False
-    stack: RequestTokens | None = None  # a decision's tokens, so that the learner need not read them again
-    seen: Any = None  # all that the agent saw of a decision (``EncodedRequest``), where that is worth its memory
-    names: tuple[str, ...] = ()  # a decision's arms, in the order they were sent
-    held: Any = None  # counts a decision while it is under way (``Reservation``), where its agent counts them
-    again: Again | None = None  # draws it again, where its agent counts decisions and other processes make some too
-    catalogue: bytes = b""  # the hash of its arms, where the request named it
-    home: str = ""  # the database that a decision was drawn for, where there are several
-    epoch: int = 0  # how often databases had been added, as far as was known when it was brought here (``members``)
-    redraw: Callable[[], Write] | None = None  # draws it anew for another home, where its id follows its key
-    look: bool = False  # only ask what would come of it: a decision that is not there yet is Unknown
-    refusal: Exception | None = None  # or refused with this, where it could not be drawn
+    stack: RequestTokens | None = None  # a decision's tokens, so that the learner need not parse them again
+    seen: Any = None  # the encoded decision (``EncodedRequest``), if it is worth its memory
+    names: tuple[str, ...] = ()  # a decision's arms, in the order of the request
+    held: Any = None  # counts a decision in flight (``Reservation``), if its agent counts decisions
+    again: Again | None = None  # draws it again, if its agent counts decisions and other processes decide too
+    catalogue: bytes = b""  # the hash of its arms, if the request named a catalogue
+    home: str = ""  # the database that a decision was drawn for, if there are several
+    epoch: int = 0  # the newest set of databases known when it was routed here (``members``)
+    redraw: Callable[[], Write] | None = None  # draws it again for another home, if its id depends on its key
+    look: bool = False  # append nothing and only look it up: a missing decision is Unknown
+    refusal: Exception | None = None  # the error for a missing decision that could not be drawn
 
     @property
     def new(self) -> bool:
@@ -50,7 +50,7 @@ class Written(msgspec.Struct, gc=False):
     row: Row
     again: bool = False
     status: Status | None = None
-    repeated: bool = False  # a reward of which an earlier one counts instead
+    repeated: bool = False  # a reward that does not count, since an earlier one does
 
 
 Appended = list[Written] | Exception
@@ -58,11 +58,11 @@ More = Callable[[], Sequence[Sequence[Write]]]
 
 
 def joins(group: Sequence[Write]) -> bool:
-    """Return whether a group may still join a batch that was read already: only new decisions that need no row."""
+    """Return whether a group may join a batch after its rows were loaded: only new decisions that need no row."""
     for write in group:
         event = write.event
         plain = write.fresh and not write.request and not write.catalogue and write.again is None
-        if not (plain and isinstance(event, Decision) and size_of(event) < MANY):
+        if not (plain and isinstance(event, Decision) and size_of(event) < MIN_CATALOGUE_BYTES):
             return False
     return True
 
@@ -71,7 +71,7 @@ def size_of(decision: Decision) -> int:
     """The size of the arms in bytes."""
     decision.write_arms()
     sent = decision.sent
-    if isinstance(sent, msgspec.Raw):  # with a comma or a bracket after each, and a bracket
+    if isinstance(sent, msgspec.Raw):  # without the brackets and commas
         return len(sent) - 1 - max(len(decision.p), len(decision.order))
     return sum(map(len, sent))
 
@@ -115,8 +115,8 @@ def _content(write: Write) -> bytes:
 def keyed(writes: Sequence[Write], key: Callable[[str], str]) -> list[Write]:
     """The writes of a batch under one idempotency key: its record, then each part under a key of its own.
 
-    The key names the set of their contents. Their own keys follow the order of the contents, so that a retry in another
-    order finds each."""
+    The parts are numbered in the order of their contents, so that a retry in another order finds each.
+    """
     contents = [_content(write) for write in writes]
     order = sorted(range(len(writes)), key=contents.__getitem__)
     for place, i in enumerate(order):

@@ -22,20 +22,13 @@ from armwise.service.model.versions import Challenger, by_role, role
 
 
 def check_merges(app: str, creation: Creation) -> None:
-    """Raise InvalidInput if the model of an application cannot be merged over several databases.
-
-    >>> check_merges("shop", Creation())
-    >>> check_merges("shop", Creation(agent={"class": "LinUCB", "discount": 0.99}))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: applications.shop: LinUCB cannot be spread over several ...
-    """
+    """Raise InvalidInput if the model of an application cannot be merged over several databases."""
     agent = build_model(creation).agent
     if can_merge(agent) and not counts_choices(agent):
         return
     why = "choosing changes it, and several choose at once" if can_merge(agent) else why_not_merged(agent)
     raise InvalidInput(
-        f"applications.{app}: {type(agent).__name__} cannot be spread over several databases: {why}; give it an agent "
+        f"applications.{app}: {type(agent).__name__} cannot be sharded over several databases: {why}; give it an agent "
         "that merges, such as a LinUCB or LinThompson that forgets nothing, or keep it in one database"
     )
 
@@ -44,11 +37,6 @@ def merge(parts: list[Model]) -> list[Model]:
     """A view for each database, in order, and one of the whole; ValueError if the models were not made alike.
 
     Versions are merged as the leading one is.
-
-    >>> one, two = build_model(Creation()), build_model(Creation())
-    >>> one.version, two.version = 7, 5
-    >>> [view.version for view in merge([one, two])]
-    [7, 5, 12]
     """
     roles = [by_role(part) for part in parts]
     if any(role(part.name) != role(parts[0].name) for part in parts) or any(set(r) != set(roles[0]) for r in roles):
@@ -102,14 +90,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
 
 
 def merged_scaler(parts: list[Scaler]) -> Scaler:
-    """The scale of numbers from the parts that several models saw (Chan, Golub, LeVeque 1979).
-
-    >>> from armwise.features.encoding.tokens import part
-    >>> one, two = Scaler(), Scaler()
-    >>> one.update(part(b'{"hour": 9}', "c").table); two.update(part(b'{"hour": 15, "day": 2}', "c").table)
-    >>> sorted(merged_scaler([one, two]).means.tolist())
-    [2.0, 12.0]
-    """
+    """The scale of numbers from the parts that several models saw (Chan, Golub, LeVeque 1979)."""
     whole = Scaler()
     whole.names = np.unique(np.concatenate([part.names for part in parts]))
     whole.counts, whole.means, whole.squares = (np.zeros(len(whole.names)) for _ in range(3))

@@ -22,7 +22,7 @@ from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
-from armwise.service.journal.members import Members, MembershipSession, first
+from armwise.service.journal.members import Members, MembershipSession, announce, first
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.merged_views import check_merges, merge
@@ -134,7 +134,7 @@ class ShardedEngine:
         told = []
         for membership in self._memberships.values():
             with contextlib.suppress(*membership.store.errors):
-                membership.announce(self._memberships)
+                announce(membership.journal.connection, self._memberships)
                 if (found := membership.members()) is not None:
                     told.append(found)
         lost = len(self.stores) - len(self._memberships)
@@ -147,7 +147,7 @@ class ShardedEngine:
         missing = [identity for identity in newest.newest if identity not in self._memberships]
         if len(missing) > lost:
             named = ", ".join(newest.names[identity] for identity in missing)
-            raise ValueError(f"storage lacks a database that decisions were spread over: one of {named}")
+            raise ValueError(f"storage lacks a database that decisions were sharded over: one of {named}")
         secret = self._memberships[
             min(newest.newest or self._memberships, key=lambda i: (i not in self._memberships, i))
         ].journal.meta("secret")
@@ -197,7 +197,7 @@ class ShardedEngine:
             if missing:
                 raise RuntimeError(f"storage lacks {', '.join(agreed.names[i] for i in missing)}")
         self._adopt(agreed)
-        log.info("decisions are spread over %s databases", len(agreed.newest))
+        log.info("decisions are sharded over %s databases", len(agreed.newest))
         return not set(self._memberships) - set(agreed.newest)
 
     def _align(self) -> None:
@@ -477,7 +477,7 @@ class ShardedEngine:
         for home in homes[1:]:
             engine = self.working(home)
             with engine.reading as journal:
-                there = list(journal.named("SELECT seq FROM requests", "request", [(app, request)]))
+                there = list(journal.look_up("SELECT seq FROM requests", "request", [(app, request)]))
                 if there:
                     journal.connection.wait_until_durable()  # what is there is now acknowledged, or refused for it
             if there:

@@ -15,7 +15,7 @@ from armwise.service.web.offload import run_in
 if TYPE_CHECKING:
     from armwise.service.web.http import Call
 
-_TINY = 4096  # bytes; smaller bodies hold at most LEAST_PAIRS pairs (two bytes per token) and take at most 5 ms
+_TINY = 4096  # bytes; smaller bodies hold at most MIN_MAX_PAIRS pairs (two bytes per token) and take at most 5 ms
 SMALL = 8192  # bytes that the event loop always parses itself: 4000 one-digit numbers take 10 ms
 _COMMAS = 2000  # limit for larger bodies: the pairs of 2001 features
 FEW_PAIRS = 250_000  # pairs crossed on the event loop: about a millisecond
@@ -24,11 +24,7 @@ _THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # read requests have another 
 
 
 def large(body: bytes) -> bool:
-    """Return whether parsing this body would block the event loop for too long.
-
-    >>> large(b"{}")
-    False
-    """
+    """Return whether parsing this body would block the event loop for too long."""
     return len(body) > SMALL and body.count(b",") > _COMMAS
 
 
@@ -38,13 +34,7 @@ async def aside(apart: bool, work: Callable[[], T]) -> T:
 
 
 def pairs(contexts: Sequence[PackedTokens], arms: ArmTokens) -> int:
-    """Count the crossed pairs: (context tokens + constant) x (arm tokens + id + constant).
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.features.encoding.tokens import part
-    >>> pairs([part(b'{"hour": 9}', "c")], read_arms([b'{"id": "a", "features": {"taste": "salty"}}', b'"b"']).tail)
-    10
-    """
+    """Count the crossed pairs: (context tokens + constant) x (arm tokens + id + constant)."""
     left = count_tokens(contexts) + len(contexts)
     return left * (arms.n_tokens + 2 * arms.n)
 

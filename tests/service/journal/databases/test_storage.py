@@ -221,12 +221,12 @@ def test_a_session_more_does_not_drop_the_locks_of_the_others(engines: Callable[
 
 def test_a_checkpoint_is_made_beside_the_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commit that made it kept all others waiting for as long as a disk takes to copy the log."""
-    monkeypatch.setattr(sqlite, "CHECKPOINT", 20)
+    monkeypatch.setattr(sqlite, "CHECKPOINT_EVENTS", 20)
     store = SQLite(tmp_path / "journal.db")
     journal, other = Journal(store.connect()), store.connect()
     for k in range(30):
         journal.append([[Write("shop", "", Change())]], now=k)
-    assert journal.connection.execute("PRAGMA wal_autocheckpoint") == [(sqlite.LONG_LOG,)]
+    assert journal.connection.execute("PRAGMA wal_autocheckpoint") == [(sqlite.MAX_LOG_PAGES,)]
     before = (tmp_path / "journal.db").stat().st_size
     other.tidy(19)
     assert (tmp_path / "journal.db").stat().st_size == before

@@ -1,4 +1,4 @@
-"""What stores a journal: SQLite in a folder, or PostgreSQL for several processes; its tail; which process leads.
+"""Databases of a journal: SQLite in a folder, or PostgreSQL for several processes; its tail; the leader's lease.
 
 It imports journal and system.
 Invariant: a commit that was acknowledged is found again, or its loss is reported.

@@ -37,18 +37,12 @@ Rows = Sequence[tuple[Any, ...]]  # of a table, all of its columns in order
 
 
 class Connection(Protocol):
-    """One session with the database; statements use ``?`` for values.
+    """One session with the database; statements use ``?`` for values."""
 
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> connection = SQLite(":memory:").connect()
-    >>> connection.execute("SELECT ?", (7,))
-    [(7,)]
-    """
-
-    tail: Tail | None  # says beside the database what was acknowledged last
-    read_only: bool  # nothing is written in this session, not even tables
-    errors: tuple[type[Exception], ...]  # what it raises where the database cannot be reached or read
-    patience: float  # seconds that a statement may take, where the database is elsewhere; 0: as long as it takes
+    tail: Tail | None  # the last acknowledged event, in a file beside the database
+    read_only: bool  # the session writes nothing, not even tables
+    errors: tuple[type[Exception], ...]  # raised if the database cannot be reached or read
+    statement_timeout: float  # seconds, for a database on another machine; 0: none
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]: ...
 
@@ -69,7 +63,7 @@ class Connection(Protocol):
         ...
 
     def purge(self) -> str:
-        """Remove the bytes of rows that were deleted from the database's files; why some may be left, if they may."""
+        """Remove deleted rows from the database's files; return why some bytes may be left, empty if none are."""
         ...
 
     def begin(self, lock: str = "") -> None: ...
@@ -83,19 +77,18 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
-        """Start an exclusive append and run queries; ``meanwhile`` is called while they are in flight.
+        """Start an exclusive append and run queries; call ``meanwhile`` while they are in flight.
 
-        Where others append too, the lock is taken, and lasts until ``close_batch``: two round trips.
+        A shared database takes the append lock here and holds it until ``close_batch``: two round trips.
         """
         ...
 
     def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
         """Write the rows of a batch and further statements, and commit; return when all is durable.
 
-        A database that others share commits, and with it releases the lock, before the disk has it; then it waits for
-        the disk. What is later in the database's log is never durable before what is earlier, so whoever appends
-        meanwhile has to wait for the same bytes: if the database dies, all of that is gone together, and nobody was
-        told of any.
+        A shared database commits, which releases the lock, before the data is on disk, and waits for the disk
+        afterwards. The write-ahead log becomes durable in order, so a later append waits for these bytes too: if the
+        database crashes, both are lost, and neither was acknowledged.
         """
         ...
 
@@ -113,22 +106,17 @@ class BatchRows(Protocol):
 
 
 class Database(Protocol):
-    """A database that opens sessions.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> SQLite(":memory:").shared
-    False
-    """
+    """A database that opens sessions."""
 
     shared: bool  # whether other processes may write to it
-    lock: str  # what a transaction executes so that no other appends meanwhile; empty if none can
-    clock: str  # a query for the time that all processes share; empty: each its own
-    errors: tuple[type[Exception], ...]  # what it raises where it cannot be reached or read
+    lock: str  # a statement that keeps others from appending during a transaction; empty if none can
+    clock: str  # a query for the time of all processes; empty: each uses its own clock
+    errors: tuple[type[Exception], ...]  # raised if it cannot be reached or read
 
     def connect(self) -> Connection: ...
 
     def connect_reading(self) -> Connection:
-        """A session that writes nothing, for a journal that may be read-only."""
+        """Open a session that writes nothing, for a journal that may be read-only."""
         ...
 
     def lead(self) -> bool: ...
@@ -139,11 +127,7 @@ class Database(Protocol):
 
 
 def make_tables(connection: Connection, **words: str) -> None:
-    """Create what is missing, in the dialect given by ``words``.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> make_tables(SQLite(":memory:").connect(), bytes="BLOB", integer="INTEGER", real="REAL", suffix="", aside="")
-    """
+    """Create missing tables and indexes, in the dialect given by ``words``."""
     for statement in TABLES.format(**words).split(";"):
         if statement.strip():
             connection.execute(statement)

@@ -1,7 +1,7 @@
-"""Which of several processes leads: a lock that a session holds, and a lease that its process renews.
+"""The leader of several processes: it holds a lock in a database session and renews a lease.
 
-A process that dies loses the lock with its session. One that freezes keeps both: whoever finds the lease run out ends
-that session, which frees the lock, and fences what the old leader still wants to write in it.
+A process that dies loses its session, and the lock with it. A process that freezes keeps both. Another process that
+finds the lease expired ends that session: this frees the lock and fences later writes of the old leader.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from armwise.service.system import SYSTEM, System
 
-LEASE = 4_000  # ms after which a leader that does not renew its lease is taken for gone
+LEASE = 4_000  # ms after which a lease that is not renewed expires
 
 
 class LeadSession(Protocol):
@@ -36,7 +36,7 @@ class LeadSession(Protocol):
         ...
 
     def depose(self) -> None:
-        """End the session of a leader whose lease has run out."""
+        """End the session of a leader whose lease has expired."""
         ...
 
     def unfreeze(self) -> None:

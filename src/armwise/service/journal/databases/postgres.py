@@ -1,9 +1,9 @@
 """The journal in PostgreSQL, for several service processes on several machines.
 
-Appends wait for each other by an advisory lock that a transaction holds until it is committed, so that events become
-visible in the order of their numbers. A process that freezes inside its transaction loses it after ``FROZEN``
-milliseconds; one that freezes while it sends a statement, when another finds that nothing came for ``LEASE``. Another
-advisory lock, held by a session, says which process leads (``lead``).
+A transaction that appends holds an advisory lock until its commit, so that events become visible in the order of their
+numbers. The server ends the transaction of a process that freezes for ``IDLE_TIMEOUT_MS``; another process ends it if
+the frozen one had sent half a statement and nothing came for ``LEASE``. The leader's session holds another advisory
+lock (``lead``).
 """
 
 from __future__ import annotations
@@ -19,23 +19,19 @@ from armwise.service.journal.databases.lead import LEASE, Lead
 from armwise.service.journal.databases.postgres_session import Session, connect
 
 APPEND, LEAD, TABLES = 0x6E7201, 0x6E7202, 0x6E7203
-FROZEN, PATIENCE = 3_000, 10_000  # ms that a transaction may stand still, and that others wait for it
-# A body is compressed while others wait for their turn: with lz4 in half the time, where the server has it.
+IDLE_TIMEOUT_MS, LOCK_TIMEOUT_MS = 3_000, 10_000  # of an idle transaction; of waiting for the append lock
+# The server compresses bodies while others wait for the append lock: lz4, if available, takes half the time.
 _QUICKER = "ALTER TABLE events ALTER COLUMN body SET COMPRESSION lz4"
 _CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 
 class Postgres:
-    """A database reached by a URL such as ``postgresql://user@host/name``.
-
-    >>> Postgres("postgresql://nobody@127.0.0.1:1/none").shared
-    True
-    """
+    """A database reached by a URL such as ``postgresql://user@host/name``."""
 
     shared = True
     lock = (
-        f"SELECT set_config('idle_in_transaction_session_timeout', '{FROZEN}', true), "
-        f"set_config('lock_timeout', '{PATIENCE}', true), pg_advisory_xact_lock({APPEND})"
+        f"SELECT set_config('idle_in_transaction_session_timeout', '{IDLE_TIMEOUT_MS}', true), "
+        f"set_config('lock_timeout', '{LOCK_TIMEOUT_MS}', true), pg_advisory_xact_lock({APPEND})"
     )
     clock = f"SELECT {_CLOCK}"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
@@ -43,7 +39,7 @@ class Postgres:
     def __init__(self, url: str) -> None:
         try:
             parts: dict[str, Any] = conninfo_to_dict(url)
-        except (psycopg.ProgrammingError, UnicodeDecodeError):  # whose words repeat what may be a password
+        except (psycopg.ProgrammingError, UnicodeDecodeError):  # its message may contain the password
             expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
             raise ValueError(f"storage: a URL that PostgreSQL cannot read: {expected}") from None
         place = ":".join(str(parts[name]) for name in ("host", "port") if name in parts)
@@ -87,10 +83,7 @@ class Postgres:
         return Session(self.url, self._lead.leading().raw)
 
     def close(self) -> None:
-        """Let another process lead.
-
-        >>> Postgres("postgresql://nobody@127.0.0.1:1/none").close()
-        """
+        """Let another process lead."""
         self._lead.close()
 
 
@@ -130,7 +123,7 @@ class _LeadSession:
         )
 
     def unfreeze(self) -> None:
-        """End the session from here: the server regards it as active, so that no idle timeout ends it."""
+        """End the session: the server regards it as active, so no idle timeout ends it."""
         self.raw.execute(
             "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
             "WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 0 AND l.objid = %s "

@@ -1,7 +1,7 @@
 """Rows for PostgreSQL: one binary array per column and one statement per table.
 
-A statement with a place for each value would be another one for every number of rows, to be planned anew, and each
-value would be looked at by itself; both takes time, and others wait for their turn meanwhile.
+A statement with a placeholder per value would differ for each number of rows and be planned again, and each value would
+be converted by itself. Both take time, and other processes wait for the append lock meanwhile.
 """
 
 from __future__ import annotations
@@ -29,11 +29,7 @@ class Integers(Packed):
 
     @classmethod
     def of(cls, values: Sequence[int]) -> Integers:
-        """An array of bigint.
-
-        >>> len(Integers.of([1, 2]))
-        44
-        """
+        """An array of bigint."""
         return cls(_fixed(cls.element, "q", values))
 
 
@@ -42,11 +38,7 @@ class Reals(Packed):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Reals:
-        """An array of double precision.
-
-        >>> len(Reals.of([0.5]))
-        32
-        """
+        """An array of double precision."""
         return cls(_fixed(cls.element, "d", values))
 
 
@@ -55,11 +47,7 @@ class Blobs(Packed):
 
     @classmethod
     def of(cls, values: Sequence[bytes]) -> Blobs:
-        """An array of bytea.
-
-        >>> len(Blobs.of([b"ab"]))
-        26
-        """
+        """An array of bytea."""
         return cls(_varying(cls.element, values))
 
 
@@ -68,11 +56,7 @@ class Texts(Packed):
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Texts:
-        """An array of text; DataError for what PostgreSQL has no text for.
-
-        >>> len(Texts.of(["ab"]))
-        26
-        """
+        """An array of text; raise DataError for text that PostgreSQL cannot store."""
         if any("\0" in value for value in values):
             raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
         return cls(_varying(cls.element, [value.encode() for value in values]))
@@ -92,7 +76,7 @@ def _varying(element: int, values: Sequence[bytes]) -> bytes:
 
 
 def _head(element: int, n: int) -> bytes:
-    return struct.pack(">5I", 1, 0, element, n, 1)  # one dimension, no NULLs, what is in it, how many, from 1 on
+    return struct.pack(">5I", 1, 0, element, n, 1)  # one dimension, no NULLs, element type, length, first index
 
 
 _LENGTH = struct.Struct(">I").pack
@@ -102,7 +86,7 @@ _COLUMNS: dict[str, tuple[Any, ...]] = {
     "events": (_I, _I, _T, _T, _T, _B, _B),
     "decisions": (_T, _T, _I, _I, _T, _R, _I, _I, _R, _R, _I, _T),
     "requests": (_T, _T, _I),
-    "made": (_I, _I, _T, _T, _B, _B, _I, _T, _R, _I, _T),  # new decisions, without an idempotency key, as most are
+    "made": (_I, _I, _T, _T, _B, _B, _I, _T, _R, _I, _T),  # new decisions without an idempotency key: most of all rows
 }
 
 
@@ -118,7 +102,7 @@ INTO = {
         "total = excluded.total, value = excluded.value, closed = excluded.closed",
     ),
     "requests": _into("requests"),
-    "made": (  # both rows of each, and no look for one that is there
+    "made": (  # both rows of each; the id is fresh, so there is no conflict to look for
         "WITH written AS (INSERT INTO events SELECT seq, time, app, 'decision', id, body, chain FROM unnest("
         "$1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[], $6::bytea[]) "
         "AS e (seq, time, app, id, body, chain)) "
@@ -131,11 +115,7 @@ INTO = {
 
 
 def packed(table: str, rows: Rows) -> list[Packed]:
-    """The values of a table's statement in ``INTO``.
-
-    >>> [type(column).__name__ for column in packed("requests", [("shop", "r1", 7)])]
-    ['Texts', 'Texts', 'Integers']
-    """
+    """The values of a table's statement in ``INTO``."""
     return [column.of(values) for column, values in zip(_COLUMNS[table], zip(*rows))]
 
 

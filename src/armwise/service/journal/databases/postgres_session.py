@@ -26,17 +26,17 @@ _KEEPALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-# A batch is committed before the disk has it, which frees the lock; the transaction that follows it writes next to
-# nothing, and returns when the log is durable up to there, on replicas too where commits wait for them. A reader needs
-# one if it may have seen what is not.
+# A batch is committed asynchronously, which frees the lock early. The next transaction writes almost nothing, and
+# returns when the write-ahead log is durable up to there (on replicas too, if commits wait for them). A reader runs it
+# if it may have seen events that are not durable.
 _SOON = ", set_config('synchronous_commit', 'off', true)"
 _SETTLE = "SELECT pg_logical_emit_message(true, 'armwise', '')"
 _SETTLE_IF_ANY = (
     "SELECT CASE WHEN pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() "
     "OR current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'armwise', '') END"
 )
-# Whatever is the default of the server, the database or the role: a commit that is said to be durable is, and whoever
-# has the lock sees all that was committed before.
+# Set explicitly, whatever the defaults of the server, the database or the role: an acknowledged commit is durable, and
+# the holder of the lock sees all earlier commits.
 _DURABLE = (
     "SELECT set_config('synchronous_commit', CASE s WHEN 'off' THEN 'on' ELSE s END, false) "
     "FROM current_setting('synchronous_commit') s"
@@ -48,7 +48,7 @@ _numbers = itertools.count()
 def connect(url: str) -> psycopg.Connection[Any]:
     """Open a session with keepalive, durable commits and UTF-8.
 
-    psycopg prepares no statements in it: when it sees a rollback, also one to a savepoint, it drops all that are there,
+    psycopg must not prepare statements here: at a rollback, even to a savepoint, it would drop all prepared statements,
     those of ``Session`` too.
     """
     raw = psycopg.connect(
@@ -71,17 +71,17 @@ def _numbered(sql: str) -> Any:
 
 
 class Session:
-    """A session that reconnects after a loss, but never inside a transaction."""
+    """A session that reconnects when it was lost, but never inside a transaction."""
 
     tail: Tail | None = None  # the server and its replicas keep its log
     read_only = False
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
-    patience = 0.0  # seconds that a statement may take before the session is given up; 0: as long as it takes
+    statement_timeout = 0.0  # seconds, after which the session is closed; 0: none
 
     def __init__(self, url: str, raw: psycopg.Connection[Any] | None = None) -> None:
-        """A new session, or around one that is there, which is not opened again."""
+        """Open a session, or wrap an open one, which is then not reopened."""
         self._url = url
-        self._prepared: dict[Any, bytes] = {}  # the names of statements that this session has planned
+        self._prepared: dict[Any, bytes] = {}  # names of the statements prepared in this session
         self._given = self._inside = raw is not None
         self._raw = raw or self._open()
 
@@ -92,19 +92,19 @@ class Session:
         return raw
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self.patience:
+        if self.statement_timeout:
             return self._exchange([(sql, values)])[0]
         if self._raw.closed and not self._inside:
             self._raw = self._open()
-        cursor = psycopg.RawCursor(self._raw)  # which sends what it is given, and need not read the statement
-        cursor.execute(_numbered(sql), values or None, binary=True)  # a body as text is twice as long
+        cursor = psycopg.RawCursor(self._raw)  # it sends the statement as it is, without parsing it
+        cursor.execute(_numbered(sql), values or None, binary=True)  # text would double the size of a body
         return cursor.fetchall() if cursor.description else []
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-        return f"{column} = ANY(?)", (list(values),)  # one statement, however many they are
+        return f"{column} = ANY(?)", (list(values),)  # the same statement for any number of values
 
     def wait_until_durable(self) -> None:
-        if not self._inside:  # where it could write nothing
+        if not self._inside:  # inside a transaction it could write nothing
             self.execute(_SETTLE_IF_ANY)
 
     def tidy(self, seq: int) -> None:
@@ -157,8 +157,8 @@ class Session:
     ) -> list[list[Any]]:
         """Execute statements in one round trip.
 
-        All is handed to the session before anything is waited for: whoever waits gives the interpreter away, and may
-        not have it back for milliseconds, in which others wait for the lock.
+        Everything is sent before the first wait: waiting releases the GIL, which may not come back for milliseconds,
+        and other processes wait for the append lock meanwhile.
         """
         if self._raw.closed and not self._inside:
             self._raw = self._open()
@@ -171,19 +171,19 @@ class Session:
             session.flush()
             if meanwhile is not None:
                 meanwhile()
-            results = _collected(session, self.patience)
+            results = _collected(session, self.statement_timeout)
             session.exit_pipeline_mode()
         except BaseException:
-            self._raw.close()  # what was sent is not known
+            self._raw.close()  # the server may have executed any part of it
             raise
         for result in results:
             if result.status == ExecStatus.FATAL_ERROR:
-                self._prepared.clear()  # some of them may not be there
+                self._prepared.clear()  # some may not have been prepared
                 raise psycopg.errors.error_from_result(result)
         return [self._rows(result) for result, shows in zip(results, shown) if shows]
 
     def _packed(self, sql: str, values: Sequence[Any]) -> tuple[str, Any, Any, Any]:
-        """A statement with its values as they travel: their types, bytes and formats."""
+        """A statement with the types, bytes and formats of its values."""
         if not values:
             return sql, (), [], []
         dumps = Transformer(self._raw)
@@ -191,7 +191,7 @@ class Session:
         return sql, dumps.types, buffers, dumps.formats
 
     def _send(self, sql: str, types: Any, buffers: Any, formats: Any) -> list[bool]:
-        """Send a statement; for each of its results, whether it is one to be shown."""
+        """Send a statement; return for each of its results whether it has rows to return."""
         session, known = self._raw.pgconn, (sql, types) in self._prepared
         if not known:
             self._prepared[sql, types] = b"armwise%d" % next(_numbers)
@@ -216,10 +216,10 @@ class Session:
 
     def rollback(self) -> None:
         self._inside = False
-        if not self._given:  # another takes its place: what it had planned, or was in the middle of, is gone with it
+        if not self._given:  # a new session replaces it, without its transaction and prepared statements
             self._raw.close()
             return
-        with contextlib.suppress(psycopg.Error):  # a session that is gone has rolled back
+        with contextlib.suppress(psycopg.Error):  # the server rolls a lost session back
             if not self._raw.closed:
                 self._raw.execute("ROLLBACK", prepare=False)
 
@@ -227,17 +227,17 @@ class Session:
         self._raw.close()
 
 
-def _collected(session: PGconn, patience: float) -> list[PGresult]:
+def _collected(session: PGconn, timeout: float) -> list[PGresult]:
     """Collect the results up to the next pipeline sync, at which the transaction is committed."""
     waiting = select.poll()
     found: list[PGresult] = []
-    unsent, until = session.flush(), time.monotonic() + patience
+    unsent, until = session.flush(), time.monotonic() + timeout
     while True:
         while session.is_busy() or unsent:
             waiting.register(session.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
             left = until - time.monotonic()
-            if not waiting.poll(max(left, 0.0) * 1000.0 if patience else None) and left <= 0.0:
-                raise psycopg.OperationalError(f"PostgreSQL did not answer within {patience:g} s")
+            if not waiting.poll(max(left, 0.0) * 1000.0 if timeout else None) and left <= 0.0:
+                raise psycopg.OperationalError(f"PostgreSQL did not answer within {timeout:g} s")
             session.consume_input()
             unsent = unsent and session.flush()
         result = session.get_result()

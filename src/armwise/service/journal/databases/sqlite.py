@@ -1,7 +1,7 @@
-"""The journal in one SQLite file, for one process; snapshots of the models in another one beside it.
+"""The journal in one SQLite file, for one process; snapshots of the models in a second file.
 
-To write a large model takes long, and one file has one writer at a time. What the other file holds can be folded from
-the journal again, so that a commit there need not wait for the disk.
+Writing a large model takes long, and SQLite allows one writer per file. The snapshots can be computed from the journal
+again, so commits to the second file do not wait for the disk.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from armwise.service.journal.databases.tail import Tail
 
 log = logging.getLogger("armwise.service")
 
-# What an event comes with, in one row: so a batch is one statement, which is a transaction by itself. Each statement
-# gives the interpreter away and may wait for milliseconds to have it back; a commit of four would wait four times.
+# An event with the rows of other tables that belong to it, as one row: a batch is one statement, and one statement is a
+# transaction. Each statement releases the GIL and may wait milliseconds for it; four statements would wait four times.
 ENTRIES = (
     """CREATE TEMP VIEW entries AS SELECT events.*, '' AS request, 0 AS decided, 0 AS deadline, '' AS rule,
     0.0 AS fallback, 0 AS active, 0 AS n, 0.0 AS total, 0.0 AS value, 0 AS closed, '' AS learn FROM events""",
@@ -36,7 +36,7 @@ ENTRIES = (
       value = excluded.value, closed = excluded.closed;
     INSERT INTO requests SELECT NEW.app, NEW.request, NEW.seq WHERE NEW.request <> '';
     END""",
-    # The same for new decisions without an idempotency key, which most are.
+    # The same for new decisions without an idempotency key: most of all rows.
     """CREATE TEMP VIEW made AS SELECT seq, time, app, id, body, chain, 0 AS deadline, '' AS rule, 0.0 AS fallback,
     0 AS active, '' AS learn FROM events""",
     """CREATE TEMP TRIGGER makes INSTEAD OF INSERT ON made BEGIN
@@ -47,23 +47,24 @@ ENTRIES = (
 )
 
 
-# A checkpoint copies the write-ahead log into the file. Commits go on beside one that another session makes, so that
-# only what came meanwhile is left for the commit that finds the log to be long, after which the log begins anew. But
-# they wait for the same disk: many short checkpoints copy as much as a few long ones, and fewer commits wait for one
-# (benchmarks/serve_checkpoints.py).
-CHECKPOINT = 100  # events after which another session makes one
-LONG_LOG = 16_000  # pages of the log
-PURGES = 40  # checkpoints that are tried, about 0.1 s each, to empty the log
+# A checkpoint copies the write-ahead log into the file. One in another session runs beside commits, and leaves little
+# to copy for the commit that finds the log too long and restarts it. They share the disk: many short checkpoints copy
+# as much as a few long ones, and fewer commits wait for them (benchmarks/serve_checkpoints.py).
+CHECKPOINT_EVENTS = 100  # events between two checkpoints of another session
+MAX_LOG_PAGES = 16_000  # in the write-ahead log, before a commit makes a checkpoint
+MAX_CHECKPOINT_TRIES = 40  # to empty the log, about 0.1 s each
 
 
 class _SQLiteConnection:
-    patience = 0.0
+    statement_timeout = 0.0
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     _tidied = 0
 
     def __init__(self, raw: Any, tail: Tail | None = None, read_only: bool = False) -> None:
         self._raw, self.tail, self.read_only = raw, tail, read_only
-        self.copied: tempfile.TemporaryDirectory[str] | None = None  # where what is read had to be copied to
+        self.copied: tempfile.TemporaryDirectory[str] | None = (
+            None  # the copied files that it reads, if it had to copy them
+        )
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._raw.execute(sql, values).fetchall()  # type: ignore[no-any-return]
@@ -72,12 +73,12 @@ class _SQLiteConnection:
         return f"{column} IN ({', '.join('?' * len(values))})", values
 
     def wait_until_durable(self) -> None:
-        """Sync a file and its folder to disk."""
+        """Do nothing: every commit is durable (``synchronous=FULL``)."""
 
     def tidy(self, seq: int) -> None:
-        if seq - self._tidied >= CHECKPOINT:
+        if seq - self._tidied >= CHECKPOINT_EVENTS:
             self._tidied = seq
-            with contextlib.suppress(sqlite3.Error):  # the log has it: what cannot be copied now can be later
+            with contextlib.suppress(sqlite3.Error):  # the log keeps it: a later checkpoint copies it
                 self._raw.execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchall()
 
     def check(self) -> tuple[str, list[str]]:
@@ -89,10 +90,10 @@ class _SQLiteConnection:
         return "SQLite's integrity_check of both files: the structure of every page in use, and the indexes", found
 
     def purge(self) -> str:
-        # A reader or a commit under way keeps the log: try often and briefly, since commits wait meanwhile.
+        # A reader or a running commit holds the log: try often and briefly, since commits wait meanwhile.
         self._raw.execute("PRAGMA busy_timeout=50")
         try:
-            for _ in range(PURGES):
+            for _ in range(MAX_CHECKPOINT_TRIES):
                 [[busy, *_]] = self._raw.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchall()
                 if not busy:
                     return ""
@@ -101,13 +102,13 @@ class _SQLiteConnection:
             log.warning("the write-ahead log could not be emptied: %s", error)
         finally:
             self._raw.execute("PRAGMA busy_timeout=30000")
-        return f"{PURGES} checkpoints found readers at work: the write-ahead log is emptied by a later one"
+        return f"readers blocked {MAX_CHECKPOINT_TRIES} checkpoints: a later checkpoint will empty the write-ahead log"
 
     def begin(self, lock: str = "") -> None:
-        self._raw.execute("BEGIN")  # IMMEDIATE would lock the snapshots' file too, and wait for it
+        self._raw.execute("BEGIN")  # IMMEDIATE would wait for the lock of the snapshots' file too
 
     def begin_reading(self) -> None:
-        self._raw.execute("BEGIN")  # what is committed after the first statement is not seen
+        self._raw.execute("BEGIN")  # later commits are not seen after the first statement
 
     def commit(self) -> None:
         self._raw.execute("COMMIT")
@@ -118,11 +119,11 @@ class _SQLiteConnection:
 
     def open_batch(self, lock: str, asked: Sequence[Statement], meanwhile: Callable[[], None]) -> list[list[Any]]:
         meanwhile()
-        return [self.execute(*statement) for statement in asked]  # nobody else appends between these and the writes
+        return [self.execute(*statement) for statement in asked]  # no other process appends to this file
 
     def close_batch(self, also: Sequence[Statement], batch: BatchRows) -> None:
         statements = [*also, *batch.statements()]
-        if len(statements) > 1:  # one is a transaction by itself
+        if len(statements) > 1:  # a single statement is a transaction
             self.begin()
         for statement in statements:
             self.execute(*statement)
@@ -149,12 +150,7 @@ def _has_content(path: Path) -> bool:
 
 
 class SQLite:
-    """One file in write-ahead mode; a commit returns only when the disk has it (``synchronous=FULL``).
-
-    >>> store = SQLite(":memory:")
-    >>> store.lead()
-    True
-    """
+    """One file in write-ahead mode; a commit returns only when the disk has it (``synchronous=FULL``)."""
 
     shared = False
     lock = clock = ""
@@ -168,23 +164,14 @@ class SQLite:
 
     @classmethod
     def temporary(cls) -> SQLite:
-        """A journal in a temporary folder that is deleted when the store is closed.
-
-        >>> store = SQLite.temporary()
-        >>> store.connect().execute("SELECT count(*) FROM events"); store.close()
-        [(0,)]
-        """
+        """A journal in a temporary folder that is deleted when the store is closed."""
         folder = tempfile.TemporaryDirectory(prefix="armwise-", ignore_cleanup_errors=True)
         store = cls(Path(folder.name) / "journal.db")
         store._folder = folder
         return store
 
     def connect(self) -> Connection:
-        """A new session, with the tables made if they are not there.
-
-        >>> SQLite(":memory:").connect().execute("SELECT count(*) FROM events")
-        [(0,)]
-        """
+        """Open a session; create missing tables."""
         aside, tail = self.path, None
         if self.path != ":memory:":
             aside = self.path + ".snapshots"
@@ -195,9 +182,9 @@ class SQLite:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            connection.execute(f"PRAGMA wal_autocheckpoint={LONG_LOG}")
+            connection.execute(f"PRAGMA wal_autocheckpoint={MAX_LOG_PAGES}")
             connection.execute("PRAGMA mmap_size=0")
-            connection.execute("PRAGMA secure_delete=ON")  # what is erased is overwritten, not only forgotten
+            connection.execute("PRAGMA secure_delete=ON")  # overwrite deleted data
             connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("ATTACH DATABASE ? AS aside", (aside,))
             connection.execute("PRAGMA aside.journal_mode=WAL")
@@ -213,9 +200,9 @@ class SQLite:
         return connection
 
     def connect_reading(self) -> Connection:
-        """Open a read-only session, which writes neither the files nor any beside them.
+        """Open a read-only session, which writes no file.
 
-        A write-ahead log can only be read with an index beside it. Where that cannot be made, the files are copied.
+        Reading a write-ahead log needs an index file beside it; the files are copied if it cannot be made.
         """
         if self.path == ":memory:":
             return self.connect()
@@ -249,18 +236,14 @@ class SQLite:
         return self.path
 
     def lead(self) -> bool:
-        """Return whether this process may write; a file lock, which ends with the process, admits one.
-
-        >>> SQLite(":memory:").lead()
-        True
-        """
+        """Return whether this process may write: a file lock, released when the process ends, admits one."""
         if self.path == ":memory:" or self._lock is not None:
             return True
         try:
             import fcntl
         except ModuleNotFoundError:
-            log.warning("no fcntl on this system: the service decides and keeps its journal as everywhere, but nothing "
-                        "stops a second one from writing to %s: start only one", self.path)  # fmt: skip
+            log.warning("this system has no fcntl, so no file lock stops a second process from writing to %s: start "
+                        "only one", self.path)  # fmt: skip
             self._lock = open(os.devnull)  # noqa: SIM115
             return True
 
@@ -280,20 +263,16 @@ class SQLite:
 
     @property
     def holder(self) -> str:
-        """The process that holds the lock.
-
-        >>> SQLite(":memory:").holder
-        ''
-        """
+        """The process that holds the lock."""
         try:
             return Path(self.path + ".lock").read_text()
         except OSError:
             return ""
 
     def _make(self, suffix: str) -> None:
-        """Make a file if it is not there; -wal and -shm are given its mode.
+        """Create a file if it is missing; SQLite gives -wal and -shm its mode.
 
-        One that is there must not be opened here: to close it again would drop SQLite's locks of this whole process.
+        An existing file must not be opened: closing it again would drop SQLite's locks of the whole process.
         """
         with _making:
             try:
@@ -302,22 +281,16 @@ class SQLite:
                 return
 
     def _private(self, suffix: str, flags: int = 0) -> int:
-        """Open a file, made if it is not there: whoever reads the secret in it knows the arms before they are drawn."""
+        """Open or create a file for its owner only: its secret predicts the arms that will be drawn."""
         path = Path(self.path + suffix)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | flags, 0o600)
 
     def leading(self) -> None:
-        """Do nothing: the lead is a file lock, not a session.
-
-        >>> SQLite(":memory:").leading()
-        """
+        """Do nothing: the lead is a file lock, not a session."""
 
     def close(self) -> None:
-        """Let another process lead.
-
-        >>> SQLite(":memory:").close()
-        """
+        """Let another process lead."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -1,12 +1,12 @@
 """The last acknowledged event, in a small file beside the journal, to detect a truncated journal.
 
-A log cut short looks to SQLite like one that ended there, and what is left is consistent. So after every commit, and
-before anyone is answered, the number and the chain of its last event are written to ``journal.db.last``, in memory that
-the file is mapped to: no system call, no second wait for the disk. About twice per second the file is synced.
+SQLite cannot tell a truncated write-ahead log from a shorter one: the rest is consistent. So after every commit, and
+before the answer, the number and the chain of its last event are written to ``journal.db.last``, a memory-mapped file:
+no system call, no second wait for the disk. The file is synced about twice per second.
 
-What that promises: if the process dies in any way, the file says exactly what was acknowledged last. It never says more
-than was durable, so what it misses is missing. What it cannot: after a power failure the file itself may be up to about
-a second old, and a loss of only that second goes unnoticed; and whoever removes the file removes what it knew.
+If the process dies, the file has exactly the last acknowledged event. It never names an event that was not durable, so
+an event that it names and the journal lacks was lost. Its limits: after a power failure the file may be about a second
+old, and a loss of only that second goes unnoticed; and deleting the file deletes this record.
 """
 
 from __future__ import annotations
@@ -25,17 +25,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("armwise.service")
 _RECORD = struct.Struct("<Q16s8s")  # the number, the chain, a check over both
-_SIZE = 2 * _RECORD.size  # two places in turn: one may be half written when the process is killed
+_SIZE = 2 * _RECORD.size  # two records in turn: a killed process may leave one half written
 
 
 class Tail:
-    """The file beside one journal.
-
-    >>> import tempfile
-    >>> tail = Tail(Path(tempfile.mkdtemp()) / "journal.db")
-    >>> tail.note(7, bytes(16)); tail.read()[0]; tail.close()
-    7
-    """
+    """The file beside one journal."""
 
     def __init__(self, journal: str | os.PathLike[str]) -> None:
         self.path, self.lost = f"{journal}.last", f"{journal}.lost"
@@ -47,7 +41,7 @@ class Tail:
         if self._map is None:
             try:
                 self._map = self._open()
-            except OSError as error:  # the commit is durable all the same
+            except OSError as error:  # the commit is durable nevertheless
                 log.warning(
                     "%s cannot be written: a loss of the journal's last events would go unnoticed: %s", self.path, error
                 )
@@ -56,11 +50,7 @@ class Tail:
         self._map[start : start + _RECORD.size] = _RECORD.pack(seq, chain, _check(seq, chain))
 
     def read(self) -> tuple[int, bytes] | None:
-        """The last acknowledged event and the chain there; None without a record.
-
-        >>> Tail("/no/such/journal.db").read() is None
-        True
-        """
+        """The last acknowledged event and its chain; None without a record."""
         try:
             data = Path(self.path).read_bytes()
         except OSError:
@@ -82,7 +72,7 @@ class Tail:
             os.close(handle)
 
     def begin(self, journal: Journal) -> None:
-        """Compare the journal with what was acknowledged, before anything new is; what is missing is kept on record."""
+        """Compare the journal with the last acknowledged event, at start; record a loss in a file."""
         if problem := missing(journal, self.read()):
             log.error(problem)
             found = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -94,21 +84,14 @@ class Tail:
             os.unlink(self.path)
 
     def losses(self) -> list[str]:
-        """The losses found at earlier starts that nobody has dealt with.
-
-        >>> Tail("/no/such/journal.db").losses()
-        []
-        """
+        """The recorded losses of earlier starts; deleting the file acknowledges them."""
         try:
             return Path(self.lost).read_text().splitlines()
         except OSError:
             return []
 
     def close(self) -> None:
-        """Close the file.
-
-        >>> Tail("/no/such/journal.db").close()
-        """
+        """Close the file."""
         if self._map is not None:
             self._map.close()
             self._map = None
@@ -117,7 +100,7 @@ class Tail:
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if os.fstat(handle).st_size != _SIZE:
-                os.pwrite(handle, bytes(_SIZE), 0)  # its place on the disk: without, a full one would kill us
+                os.pwrite(handle, bytes(_SIZE), 0)  # allocates the blocks: a full disk would kill the process later
             return mmap.mmap(handle, _SIZE)
         finally:
             os.close(handle)
@@ -128,20 +111,14 @@ def _check(seq: int, chain: bytes) -> bytes:
 
 
 def missing(journal: Journal, acknowledged: tuple[int, bytes] | None) -> str:
-    """The acknowledged events that a journal lacks; empty if none.
-
-    >>> from armwise.service.journal.journal import Journal
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> missing(Journal(SQLite(":memory:").connect()), (2, b""))[:44]
-    'events 1 to 2 were acknowledged, and are mis'
-    """
+    """A message about acknowledged events that a journal lacks; empty if none."""
     if acknowledged is None:
         return ""
     (seq, chain), last = acknowledged, journal.last()[0]
     if last < seq:
         return (
-            f"events {last + 1} to {seq} were acknowledged, and are missing: the write-ahead log lost its tail, or an "
-            "older copy of the journal was put back"
+            f"events {last + 1} to {seq} were acknowledged, and are missing: the write-ahead log was truncated, or an "
+            "older copy of the journal was restored"
         )
     there = journal.chain(seq)
     if there != chain and (there or seq > journal.base().seq):

@@ -18,46 +18,25 @@ PIECE = 50  # events per read
 
 
 def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
-    """Return the exceptions that mean that a database cannot be read.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> Unavailable in errors_of(Engine(SQLite(":memory:"), {}))
-    True
-    """
+    """Return the exceptions that mean that a database cannot be read."""
     return (Unavailable, *engine.store.errors)
 
 
 class Source:
-    """The events of one database.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-    >>> source = Source(engine, "shop"); source.read(); [row.kind for row in source.rows]
-    ['create']
-    >>> source.close(); engine.stop()
-    """
+    """The events of one database."""
 
     def __init__(self, engine: Engine, app: str) -> None:
         self.engine, self._app = engine, app
         self.errors = errors_of(engine)
         self.journal: Journal = engine.open_journal()
-        self.journal.connection.patience = STALL
+        self.journal.connection.statement_timeout = STALL
         self.forgotten = engine.forgotten(app)  # True: the log was deleted, read nothing more
         self.seq = max(self.forgotten, self.journal.last()[0] - BACK)
         self.rows: collections.deque[Row] = collections.deque()  # read, not yet consumed
         self.ended = False
 
     def skip(self) -> None:
-        """Skip to the newest events if more arrive than can be read.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> source = Source(engine, "shop"); source.skip(); source.seq
-        0
-        >>> source.close(); engine.stop()
-        """
+        """Skip to the newest events if more arrive than can be read."""
         self.ended = False
         last = self.journal.last()[0]
         if last - self.seq > 2 * BACK:
@@ -65,15 +44,7 @@ class Source:
             self.rows.clear()
 
     def read(self) -> None:
-        """Read more events; after the end is reached, not again before the next look.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> source = Source(engine, "shop"); source.read(); source.rows.clear(); source.read(); source.ended
-        True
-        >>> source.close(); engine.stop()
-        """
+        """Read more events; after the end is reached, not again before the next look."""
         while not self.rows and not self.ended:
             found = self.journal.after(self.seq, PIECE)
             self.ended = not found
@@ -83,14 +54,7 @@ class Source:
 
     @property
     def unread(self) -> int:
-        """Return the number of durable events not yet consumed.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> source = Source(engine, "shop"); source.unread; source.close(); engine.stop()
-        1
-        """
+        """Return the number of durable events not yet consumed."""
         return max(0, self.journal.last()[0] - self.seq) + len(self.rows)
 
     def close(self) -> None:
@@ -99,15 +63,7 @@ class Source:
 
 
 class Feed:
-    """The events of all databases of a service; a database that cannot be read is skipped until it can.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-    >>> feed = Feed(engine, "shop")
-    >>> [row.kind for _, row in feed.rows(time.thread_time() + 1.0)]; feed.close(); engine.stop()
-    ['create']
-    """
+    """The events of all databases of a service; a database that cannot be read is skipped until it can."""
 
     def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
@@ -116,14 +72,7 @@ class Feed:
         self.look()
 
     def look(self) -> None:
-        """Find the readable databases; raise the error if there is none.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> feed = Feed(engine, "shop"); feed.look(); len(feed.sources); feed.close(); engine.stop()
-        1
-        """
+        """Find the readable databases; raise the error if there is none."""
         found: list[Source] = []
         wrong: Exception = Unavailable("no database can be read: try again")
         engines = self._engine.started
@@ -142,14 +91,7 @@ class Feed:
         self.sources = found
 
     def rows(self, until: float) -> Iterator[tuple[Source, Row]]:
-        """Yield new events, the oldest first, until the thread has used its CPU time ``until``.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> feed = Feed(engine, "shop"); list(feed.rows(0.0)); feed.close(); engine.stop()
-        []
-        """
+        """Yield new events, the oldest first, until the thread has used its CPU time ``until``."""
         while time.thread_time() < until:
             for source in list(self.sources):
                 try:
@@ -166,14 +108,7 @@ class Feed:
 
     @property
     def forgotten(self) -> bool:
-        """Return whether a log was deleted after some of it may have been read.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-        >>> feed = Feed(engine, "shop"); feed.forgotten; feed.close(); engine.stop()
-        False
-        """
+        """Return whether a log was deleted after some of it may have been read."""
         return any(source.engine.forgotten(self._app) > source.forgotten for source in self.sources)
 
     def close(self) -> None:
