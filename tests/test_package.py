@@ -8,6 +8,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,12 @@ import pytest
 import armwise as aw
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src/armwise"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def imported_by(statement: str) -> set[str]:
@@ -94,10 +102,46 @@ def test_completion_offers_the_public_names_and_nothing_else():
 def test_no_check_vanishes_with_assertions():
     """`python -O` drops assertions: one that does more than name a type would take a guard with it."""
     harmless = {"isinstance", "callable", "all", "set", "get_args"}
-    for path in (ROOT / "src/armwise").rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         if "testing" in path.parts:  # whose checks are assertions
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Assert):
                 called = {ast.unparse(call.func) for call in ast.walk(node.test) if isinstance(call, ast.Call)}
                 assert called <= harmless, f"{path}:{node.lineno}: {ast.unparse(node)}"
+
+
+def imported_folders(folder: Path) -> Iterator[tuple[str, set[str]]]:
+    """For each import of another folder: where it stands, and the words by which the folder may name it.
+
+    A folder beside or below is named as seen from the closest common folder, one above also by the module. Imports for
+    type checkers count for nothing, and neither do the folder's own folders and the package's public names.
+    """
+    for path in folder.glob("*.py"):
+        conditions = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.If)]
+        for_types = {
+            inner for node in conditions if "TYPE_CHECKING" in ast.unparse(node.test) for inner in ast.walk(node)
+        }
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("armwise.") and node not in for_types:
+                for alias in node.names:
+                    target = PACKAGE.joinpath(*str(node.module).split(".")[1:], alias.name)
+                    while not (target.is_dir() or target.with_suffix(".py").exists()):
+                        target = target.parent
+                    there = target if target.is_dir() else target.parent
+                    if there == PACKAGE or there.is_relative_to(folder):
+                        continue
+                    common = next(above for above in [folder, *folder.parents] if there.is_relative_to(above))
+                    words = {there.name, target.name} if there == common else {there.relative_to(common).parts[0]}
+                    yield f"{path}:{node.lineno}", words
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent for p in PACKAGE.rglob("*/__init__.py")), ids=lambda p: p.name)
+def test_a_folder_says_what_it_holds_what_it_may_import_and_what_stays_true(folder):
+    words = ast.get_docstring(parsed(folder / "__init__.py")) or ""
+    opening = re.match(r"[^\n]+[.]\n\nIt may import ([^.]+)[.]\nInvariant: [^\n]+", words)
+    assert opening, f"{folder}: the docstring opens otherwise: {words[:300]}"
+    if opening[1] != "every room":
+        said = set(re.findall(r"\w+", opening[1]))
+        untold = [f"{place} imports {' or '.join(ws)}" for place, ws in imported_folders(folder) if not ws & said]
+        assert not untold, f"{folder}: may import {opening[1]}, but {untold}"

@@ -1,5 +1,5 @@
 """The algorithms, one room per family and one file per algorithm.
 
-It imports models, features, policies, theory, core and native.
+It may import models, features, policies, theory, core and native.
 Invariant: every public agent passes every check of ``armwise.testing``.
 """

@@ -1,5 +1,5 @@
 """What every agent shares: the contract (``agent``), inputs, choices, seeds, saving; ``tools``.
 
-It imports native only.
+It may import native only.
 Invariant: a call that is refused leaves the agent as it was; a saved file contains no pickle.
 """

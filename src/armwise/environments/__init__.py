@@ -1,6 +1,6 @@
 """Simulated worlds for races: contexts, rewards, and the expected reward of every arm.
 
-It imports agents, policies and core.
+It may import agents, policies and core.
 Invariant: the same seed gives the same rounds, whoever plays.
 
 >>> from armwise import environments

@@ -1,6 +1,6 @@
 """A learnt policy that runs elsewhere: evaluators in JavaScript, Python and SQL, other formats, and the way back.
 
-It imports offline, features and core.
+It may import offline, features and core.
 Invariant: what an evaluator answers is the distribution of the agent that was exported, or the export is refused.
 
 >>> import armwise as aw, tempfile, os

@@ -1,6 +1,6 @@
 """Maps from what people have to rows of numbers; ``encoding`` does it for names and JSON.
 
-It imports core and native.
+It may import core and native.
 Invariant: a fitted map is saved with its agent, and gives the same rows after loading.
 
 >>> import armwise as aw

@@ -1,5 +1,5 @@
 """What predicts a reward, with its uncertainty: ridge regression, Gaussian processes, nested models, kernels.
 
-It imports core, native and features.
+It may import core, native and features.
 Invariant: a model after n updates equals the model fitted to the n rows at once.
 """

@@ -1,6 +1,6 @@
 """The compiled kernels: every hot loop of the package, as one extension with a submodule per file of C++.
 
-It imports nothing of the package.
+It may import nothing of the package.
 Invariant: every variant of the extension gives the same bits.
 
 The C++ is in folders: ``linalg`` (arrays, SIMD, random numbers), ``models``, ``gaussian_processes``, ``encoding``,

@@ -1,6 +1,6 @@
 """Off-policy evaluation and learning: what another policy would have earned on logged decisions (survey 6).
 
-It imports agents, policies, core and native.
+It may import agents, policies, core and native.
 Invariant: a number that the log does not support comes with a verdict that says so.
 
 >>> import armwise as aw

@@ -1,6 +1,6 @@
 """Fixed policies: from a context to an arm, or to a distribution over the arms; and classes of them.
 
-It imports core and native.
+It may import core and native.
 Invariant: a policy has no state: the same context gets the same answer.
 """
 

@@ -1,6 +1,6 @@
 """Races: agents on simulated worlds, their results, and the report.
 
-It imports environments, agents, models, policies, theory and core.
+It may import environments, agents, models, policies, theory and core.
 Invariant: with one seed every agent meets the same rounds, and one agent more changes no other's run.
 """
 

@@ -1,6 +1,6 @@
 """Checks that an agent keeps the contract: one list for every agent of the package, and for yours.
 
-It imports core only.
+It may import core only.
 Invariant: a check changes nothing but the agents that it makes.
 """
 

@@ -1,5 +1,5 @@
 """What is proved of each agent, and which agent to take: bounds, hypotheses, the survey's table, advice, certificates.
 
-It imports core only; the tables find agents through the package's public names.
+It may import core only.
 Invariant: a printed bound has had its hypotheses checked against the agent and the world.
 """

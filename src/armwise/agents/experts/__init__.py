@@ -1,5 +1,5 @@
 """Adversarial rewards and expert advice: Exp4, Exp4.P, VE (survey 5).
 
-It imports wrappers, policies, theory, core and native.
+It may import wrappers, policies, theory, core and native.
 Invariant: each agent equals the survey's formulas written out.
 """

@@ -1,5 +1,5 @@
 """Kernel agents: GP-UCB, CGP-UCB, KernelUCB and SupKernelUCB (survey 4.2).
 
-It imports linear (the staging), models, theory, core and native.
+It may import linear, models, theory, core and native.
 Invariant: the incremental posterior equals the one that inverts the whole matrix.
 """

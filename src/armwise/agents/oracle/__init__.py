@@ -1,5 +1,5 @@
 """Agents over any policy class: they call an oracle that searches or fits it (survey 4.3).
 
-It imports linear, models, policies, theory, core and native.
+It may import linear, models, policies, theory, core and native.
 Invariant: policies and regressors are asked once per round, in ``play`` once per block.
 """

@@ -1,5 +1,5 @@
 """Wrappers that turn one agent into another, and reductions to K-armed bandits (survey 3).
 
-It imports features, policies, theory, core and native.
+It may import arms, features, policies, theory, core and native.
 Invariant: a wrapper's seed determines every draw inside it.
 """

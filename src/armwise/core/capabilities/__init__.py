@@ -1,5 +1,5 @@
-"""What some agents can do and others cannot: one mixin per capability, which an agent inherits to declare it.
+"""Capabilities, which an agent declares by inheriting a mixin: merging, revising, arms that come and go.
 
-May import the contract (``core.agent``). Architecture invariant: whoever asks for a capability asks for the mixin, and
-whether this object has it now; nobody compares classes or methods.
+It may import core.
+Invariant: code that needs a capability asks for the mixin, and whether this object has it now; it compares no classes.
 """

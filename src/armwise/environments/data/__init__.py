@@ -1,5 +1,5 @@
 """Worlds made of data: tables with labels, ratings, logs, and published protocols.
 
-It imports environments and core.
+It may import environments and core.
 Invariant: a row that cannot be used is refused by its number, never dropped silently.
 """

@@ -1,5 +1,5 @@
 """Logs of other designs: slates, continuous actions, costs, several loggers, adaptive agents.
 
-It imports evaluation and what evaluation imports, and agents.
+It may import evaluation, results, estimators, intervals, logs, agents, policies and core.
 Invariant: each estimator equals an explicit sum over the rows.
 """

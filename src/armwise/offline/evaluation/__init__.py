@@ -1,5 +1,5 @@
 """``evaluate`` and ``compare``: passes over a log, sums, diagnostics, the answer.
 
-It imports results, intervals, estimators, logs, policies and core.
+It may import results, intervals, estimators, logs, policies and core.
 Invariant: a log in parts gives the numbers of the whole log.
 """

@@ -1,5 +1,5 @@
 """Confidence intervals and sequences for weighted means.
 
-It imports core and native.
+It may import core and native.
 Invariant: intervals cover as often as they say.
 """

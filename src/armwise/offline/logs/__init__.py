@@ -1,5 +1,5 @@
 """Logs: reading files, tables and journals; rows, columns, names of arms; ``formats`` and ``checks``.
 
-It imports core; a picture of drift comes from results.
+It may import core.
 Invariant: whatever the source, the rows are the same.
 """

@@ -1,5 +1,5 @@
 """What an evaluation returns: estimates, diagnostics, verdicts; as text, pictures and pages.
 
-It imports estimators, intervals, logs and core.
+It may import estimators, intervals, logs and core.
 Invariant: the verdict is in every view, and a good log gets none.
 """

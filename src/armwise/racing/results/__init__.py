@@ -1,5 +1,5 @@
 """What a race returns: regret over time, comparisons, slopes, certificates, tables.
 
-It imports environments, theory, core; pictures from report when they are asked for.
+It may import run, environments, theory and core; report, where a picture is asked for.
 Invariant: regret is what a plain loop measures.
 """

@@ -1,5 +1,5 @@
 """Running races: entries, rounds, workers, checkpoints.
 
-It imports environments, models, policies, core and results.
+It may import results, environments, agents, models, policies and core.
 Invariant: workers, engines and interruptions do not change a bit of the result.
 """

@@ -1,5 +1,5 @@
-"""Protocols of other people, each in a folder: Personalizer's API is the first.
+"""APIs of other products, each in a folder: Azure Personalizer's, and OpenFeature's.
 
-May import the web room and what lies below it. Architecture invariant: an adapter uses the engine's public verbs only;
-a new protocol touches neither engine nor journal.
+It may import web, experiments, log, engine, model, journal, errors, offline, features and core.
+Invariant: an adapter calls public methods of the engine; a new one changes neither engine nor journal.
 """

@@ -1,5 +1,5 @@
 """Models: agents that read requests and learn from journal events, and their versions.
 
-It imports journal, features, agents and core.
+It may import journal, export, agents, models, features, core and native.
 Invariant: learning uses exactly the features that deciding saw.
 """

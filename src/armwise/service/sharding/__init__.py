@@ -1,5 +1,5 @@
 """Several databases behind one service: an engine for each and one merged model.
 
-May import the engine and what lies below it. Architecture invariant: what holds of one database holds of each; one
-application on one database never comes here.
+It may import engine, model, journal, errors, system, features and core.
+Invariant: each database keeps every promise of a single one; a service with one database runs nothing of this folder.
 """

@@ -1,6 +1,6 @@
 """Certified regret: a bound computed from the rounds that were played.
 
-It imports core only.
+It may import core only.
 Invariant: the certificate is above the true regret at least as often as its level promises.
 """
 

@@ -1,5 +1,5 @@
 """Checks of a log: balance of the arms, interactions, drift, duplicates, leaks.
 
-It imports core and the rows and labels of the folder above; a picture of drift comes from results.
+It may import logs, formats and core; results, where drift is drawn.
 Invariant: a check reads the log and never changes it.
 """

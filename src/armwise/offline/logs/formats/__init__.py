@@ -1,5 +1,5 @@
 """Formats: VW's decision logs, the log of the service, rankings, beacons; cells and lines of tables.
 
-It imports core and the rows, cohorts and logs of the folder above.
+It may import logs and core.
 Invariant: whatever the format, the rows are the same.
 """
