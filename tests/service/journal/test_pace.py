@@ -13,8 +13,8 @@ import pytest
 from armwise.service.engine.learning.learner import PIECE as PIECE_OF_EVENTS
 from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
-from armwise.service.journal.pace import MAX_PIECE, MAX_SHARE, Pace
-from armwise.service.log.export_journal import MAX_PAGE_ROWS, pieces
+from armwise.service.journal.pace import MAX_PAGE_ROWS, MAX_PIECE, MAX_SHARE, Pace
+from armwise.service.log.export_journal import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.model.model import Model
 
@@ -131,6 +131,37 @@ def test_an_export_rests_after_each_short_page(engines: Callable[..., Any], kind
     journal.connection.close()
     assert max(steps) <= MAX_PAGE_ROWS
     assert all(sum(steps[at : at + 4]) <= 2 * MAX_PAGE_ROWS for at in range(len(steps))), "no rest between statements"
+
+
+def test_an_erasure_rests_after_each_short_page(engines: Callable[..., Any]) -> None:
+    """Its search, the new beginning of the journal and the events that go: pages of 2,000 rows held the interpreter."""
+    engine = engines(features={"dim": 16})
+    for k in range(300):
+        engine.decide("shop", b'{"x": %d, "user": %d}' % (k, k % 3), [b'"a"', b'"b"'], id=f"e{k}")
+        engine.reward("shop", f"e{k}", 0.5)
+    engine.wait_learnt()
+    steps: list[int] = []  # rows that were read since the last rest; 0: a rest
+    real = engine.open_journal
+
+    def open_journal() -> Any:
+        journal = real()
+        execute = journal.connection.execute
+
+        def noted(sql: str, values: Any = ()) -> list[Any]:
+            found: list[Any] = execute(sql, values)
+            steps.append(len(found))
+            return found
+
+        journal.connection.execute = noted
+        return journal
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "open_journal", open_journal)
+        patch.setattr(Pace, "rest", lambda self: steps.append(0))
+        assert Retention(engine).erase("shop", "user", 1).deleted == 200
+    rows = [sum(group) for rests, group in itertools.groupby(steps, lambda step: step == 0) if not rests]
+    assert sum(rows) >= 3 * 600, "each event is read to be searched, to be chained and to be found again"
+    assert max(rows) <= 3 * MAX_PAGE_ROWS, "no rest between statements"
 
 
 def test_work_of_several_threads_is_counted_together() -> None:

@@ -9,6 +9,7 @@ from armwise.service.system import SYSTEM, System
 
 MAX_PIECE = 0.0005  # seconds of CPU time of a piece: about as long as a request waits for the GIL
 MAX_SHARE = 0.25  # of a thread's time, while requests come
+MAX_PAGE_ROWS = 50  # read from the journal by one statement of such work: about a piece
 
 
 class Pace:

@@ -13,6 +13,7 @@ from armwise.features.encoding.arms import read_arm
 from armwise.offline.logs.cohorts import CLOSED, OPEN, PROVISIONAL, Record
 from armwise.service.journal.events import ARRIVAL, EARLIEST, Decision, Reward, Row, decided
 from armwise.service.journal.journal import Journal
+from armwise.service.journal.pace import MAX_PAGE_ROWS
 from armwise.service.journal.rules import Status
 from armwise.service.journal.source import EventSource
 
@@ -23,7 +24,6 @@ FORMATS = {
 }
 # A page is read in about a millisecond, after which requests may go first. Pages of 500 rows took five to seven, and no
 # less over all: decisions waited for them (benchmarks/serve_beside.py).
-MAX_PAGE_ROWS = 50
 MAX_PAGE_BYTES = 1 << 17  # of the rows' bodies, about
 _PIECE = 1 << 17  # bytes of text that are sent at a time
 

@@ -24,6 +24,7 @@ from armwise.service.journal import compaction_snapshots
 from armwise.service.journal.bodies import catalogue_of
 from armwise.service.journal.events import KINDS, SEQUELS, Batch, Decision, Import, Lessons
 from armwise.service.journal.journal import Base, Journal, chunks
+from armwise.service.journal.pace import MAX_PAGE_ROWS
 from armwise.service.journal.rules import happen
 from armwise.service.journal.writes import Write
 from armwise.service.log.subjects import ERASED, Search, Subjects, closings, erasure
@@ -32,7 +33,7 @@ from armwise.service.log.verify import chained, sum_of, weight
 log = logging.getLogger("armwise.service")
 EVERY = 600.0  # seconds between two turns
 SOON = 5.0  # seconds until a leading process finds an erasure that another one took
-BATCH = 200  # decisions that go in one transaction
+BATCH = 50  # decisions that go in one transaction: requests wait for it
 MOST = 100_000  # decisions that are looked up before they go
 MAX_REST = 2.0  # seconds between erasures: three times as long as the last ones took, and no longer
 MAX_ANSWERS = 10_000  # of erasures that were done together
@@ -374,7 +375,7 @@ class Retention:
                     found[app, id].append(seq)
                 elif KINDS.get(kind) in (Lessons, Import, Batch) and goes and seq > start:
                     alone.append(seq)
-            self._system.sleep(0.001)
+            journal.pace.rest()
         return found, alone, again
 
     def _drop_catalogues(self, journal: Journal, before: int, named: set[bytes]) -> set[bytes]:
@@ -382,8 +383,9 @@ class Retention:
         stored = journal.connection.execute("SELECT hash FROM catalogues WHERE time < ?", (before,))
         unused = {bytes(hash) for (hash,) in stored} | named
         last = 0
-        sql = "SELECT seq, substr(body, 1, 17) FROM events WHERE seq > ? AND kind = 'decision' ORDER BY seq LIMIT 2000"
-        while unused and (rows := journal.connection.execute(sql, (last,))):
+        sql = "SELECT seq, substr(body, 1, 17) FROM events WHERE seq > ? AND kind = 'decision' ORDER BY seq LIMIT ?"
+        while unused and (rows := journal.connection.execute(sql, (last, MAX_PAGE_ROWS))):
+            journal.pace.rest()
             unused -= {catalogue_of(bytes(head)) for _, head in rows}
             last = rows[-1][0]
         for chunk in chunks(list(unused)):
@@ -428,8 +430,8 @@ def _put(writing: Journal, at: tuple[str, int, int], chunk: bytes | None) -> Non
 
 
 def _pages(journal: Journal, start: int, end: int) -> Iterator[list[Any]]:
-    sql = "SELECT seq, time, app, kind, id FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 2000"
-    while rows := journal.connection.execute(sql, (start, end)):
+    sql = "SELECT seq, time, app, kind, id FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+    while rows := journal.connection.execute(sql, (start, end, MAX_PAGE_ROWS)):
         yield rows
         start = rows[-1][0]
 

@@ -17,11 +17,11 @@ from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack_arms
 from armwise.service.journal.events import KINDS, Decision, Erasure, Expiry, Lessons, Row
 from armwise.service.journal.journal import Journal, chunks
+from armwise.service.journal.pace import MAX_PAGE_ROWS
 from armwise.service.journal.writes import Write
 
 DECISION = "$decision"  # the key of a decision's own id
 ERASED = "erased"  # in the table meta: the erasure up to which all are done
-_PAGE = 500  # events that are looked into at a time
 _number = msgspec.json.Decoder(int | float)
 
 
@@ -159,8 +159,9 @@ class Subjects:
         end = max(self.numbers)
         kinds = "SELECT seq, app, kind FROM events WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?"
         start = 0
-        while page := journal.connection.execute(kinds, (start, end, _PAGE)):
+        while page := journal.connection.execute(kinds, (start, end, MAX_PAGE_ROWS)):
             start = page[-1][0]
+            journal.pace.rest()
             suspects = [seq for seq, app, kind in page if self.concerns(app, kind, seq)]
             for row in journal.rows(suspects).values():
                 journal.pace.rest()

@@ -23,6 +23,7 @@ from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.databases.tail import missing
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.journal import KEYED, Base, Journal, SnapshotMark, link
+from armwise.service.journal.pace import MAX_PAGE_ROWS
 from armwise.service.journal.rules import Status, check, happen
 from armwise.service.log.subjects import ERASED
 from armwise.service.model.model import Model
@@ -260,8 +261,8 @@ def chained(
     >>> list(chained(Journal(SQLite(":memory:").connect()), 0))
     []
     """
-    sql = "SELECT seq, time, app, kind, id, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 500"
-    while rows := journal.connection.execute(sql, (after, until)):
+    sql = "SELECT seq, time, app, kind, id, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+    while rows := journal.connection.execute(sql, (after, until, MAX_PAGE_ROWS)):
         found = []
         for seq, time, app, kind, id, body, chain in rows:
             for name, value in (("body", body), ("chain", chain)):

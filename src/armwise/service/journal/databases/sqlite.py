@@ -90,10 +90,12 @@ class _SQLiteConnection:
         return "SQLite's integrity_check of both files: the structure of every page in use, and the indexes", found
 
     def purge(self) -> str:
-        # A reader or a running commit holds the log: try often and briefly, since commits wait meanwhile.
+        # A reader or a running commit holds the log: try often and briefly, since commits wait meanwhile. Most of it is
+        # copied before, beside commits.
         self._raw.execute("PRAGMA busy_timeout=50")
         try:
             for _ in range(MAX_CHECKPOINT_TRIES):
+                self._raw.execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchall()
                 [[busy, *_]] = self._raw.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchall()
                 if not busy:
                     return ""
