@@ -270,3 +270,21 @@ def test_cascade_feedback_teaches_down_to_the_first_click() -> None:
         widths = ranker.estimate(X)[1]
         assert widths is not None
         assert [int(width < 0.99) for width in widths] == taught
+
+
+def test_an_agent_with_arms_of_its_own_fills_lower_slots_with_the_next_best() -> None:
+    """EpsilonGreedy's rule on the arms left, and SquareCB's probabilities renormalised to them."""
+    ranker, rng = aw.SlotBySlot(aw.EpsilonGreedy(L, epsilon=0.3), seed=1), np.random.default_rng(1)
+    for _ in range(300):
+        ranking = ranker.rank(None, K)
+        ranker.learn(None, ranking, (rng.random(K) < THETA[list(ranking.arms)]).astype(float))
+    best, second, third = np.argsort(-ranker.estimate()[0])[:3]
+    p = ranker.probabilities(None, [best])
+    assert p[second] == pytest.approx(0.7 + 0.3 / (L - 1)) and p[third] == pytest.approx(0.3 / (L - 1))
+    agent = aw.SquareCB(2, n_arms=L, gamma=20.0)
+    ranker = aw.SlotBySlot(agent, seed=1)
+    for _ in range(50):
+        ranking = ranker.rank(np.ones(2), K)
+        ranker.learn(np.ones(2), ranking, (rng.random(K) < THETA[list(ranking.arms)]).astype(float))
+    whole, below = agent.probabilities(np.ones(2)), ranker.probabilities(np.ones(2), [3])
+    assert below == pytest.approx(np.where(np.arange(L) == 3, 0.0, whole / (1.0 - whole[3])))

@@ -501,6 +501,11 @@ def test_a_ranker_is_judged_as_the_table_of_its_probabilities():
     result = evaluate_slates(log, own, ["sips", "rips"], features=rows, warn=False)
     assert result["sips"].value == pytest.approx(clicks.sum(axis=1).mean()) == result["rips"].value
     assert result.target == "SlotBySlot"
+    shared = aw.SlotBySlot(aw.SquareCB(2, n_arms=4), seed=1)  # which sees the log's own contexts
+    first = [shared.probabilities(context)[arm] for context, arm in zip(contexts, actions[:, 0])]
+    alone = SlateLog(contexts, actions[:, :1], clicks[:, :1], log.probabilities[:, :1], n_arms=4)
+    told = np.mean(first / log.probabilities[:, 0] * clicks[:, 0])
+    assert evaluate_slates(alone, shared, "sips", warn=False)["sips"].value == pytest.approx(told)
     other = aw.TopRank(4, 1000, seed=1)
     uniform = np.zeros((200, 2, 4))
     uniform[:, 0] = 1 / 4
@@ -522,6 +527,7 @@ def test_a_ranker_is_judged_as_the_table_of_its_probabilities():
     ("policy", "options", "said"),
     [
         (aw.TopRank(3, 100), {}, "policy ranks 3 arms, but the log has 2"),
+        (aw.SlotBySlot(aw.LinUCB(2, n_arms=3)), {}, "policy ranks 3 arms, but the log has 2"),
         (aw.CascadeLinUCB(2), {}, "features must make CascadeLinUCB's rows"),
         (aw.CascadeLinUCB(2), {"features": lambda x: np.eye(2)[:1]}, "policy, row 0, slot 1: above|it answered 1 rows"),
         (aw.CascadeLinUCB(2), {"features": lambda x: "rows"}, "policy, row 0, slot 0: X must be"),

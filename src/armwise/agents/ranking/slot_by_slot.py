@@ -11,12 +11,13 @@ from armwise.agents.ranking.examination import read_kappa
 from armwise.agents.ranking.lists import OpenSlots, Ranking
 from armwise.agents.ranking.ranker import Feedback, Ranker, first_click, last_click
 from armwise.agents.wrappers.wrapper import expect_agent
-from armwise.core.agent import Agent, Choice, IndexAgent, Theory
+from armwise.core.agent import Agent, Choice, IndexAgent, NoEstimate, Theory
+from armwise.core.capabilities.noting import Noting
 from armwise.core.capabilities.one_row import learns_one_row
 from armwise.core.choices import Floats
 from armwise.core.outcomes import read_rewards
 from armwise.core.seeds import Seed, purpose_seed
-from armwise.native.choice import best_arms, draw
+from armwise.native.choice import draw, tied_probabilities
 
 _EXAMINED = {"cascade": first_click, "several clicks": last_click}
 _ROUNDING = 1e-9
@@ -29,8 +30,9 @@ class SlotBySlot(Ranker):
     """Let an agent choose the arm of each slot from those that are left, and learn each slot's outcome.
 
     Every slot is a choice of its own, so that its probability given the slots above is exactly the agent's, and the
-    list's is their product. The agent sees features (a row per arm), or nothing (as many arms as it was made for;
-    its distribution is then renormalised to the arms left, and where it has nothing on them the best estimate plays).
+    list's is their product. An agent of features without ``n_arms`` is asked about the rows that are left. One with
+    arms of its own (it sees nothing, a shared context, a key or advice, or was made with ``n_arms``) is asked about all
+    of them: its distribution is renormalised to those left, and where it prefers none of them the best estimate plays.
 
     ``feedback`` says what a list teaches: "semi-bandit" all slots, "cascade" those down to the first click, "several
     clicks" those down to the last (all, where there is none), "position-based" all, with the rows of a slot multiplied
@@ -61,24 +63,35 @@ class SlotBySlot(Ranker):
         self.agent = expect_agent("agent", agent)
         super().__init__(seed=seed if isinstance(seed, np.random.Generator) else purpose_seed(seed, "slots"))
         self.seed = seed
-        if agent.sees not in ("features", "nothing"):
-            raise ValueError(f"agent must see features or nothing: {type(agent).__name__} sees {agent.sees!r}")
-        if agent.sees == "features" and agent.n_arms is not None:
-            raise ValueError("agent must take any number of rows: make it without n_arms, since slots leave fewer")
+        name = type(agent).__name__
         if agent.n_costs:
-            raise ValueError(f"agent must count no costs, which a list has none of: {type(agent).__name__} does")
+            raise ValueError(f"agent must count no costs, which a list has none of: {name} does")
+        self._by_rows = agent.sees == "features" and agent.n_arms is None
+        if not self._by_rows and isinstance(agent, Noting):
+            try:
+                agent._check_note(Choice(0, 1.0), agent.n_arms or 1)
+            except ValueError:
+                raise ValueError(
+                    f"agent must learn without a note of its choice, as slots draw: {name} does not"
+                ) from None
         if feedback not in ("semi-bandit", "cascade", "several clicks", "position-based"):
             raise ValueError(
                 f'feedback must be "semi-bandit", "cascade", "several clicks" or "position-based", got {feedback!r:.80}'
             )
         if kappa is not None and feedback != "position-based":
             raise ValueError('kappa is for feedback="position-based"')
-        if feedback == "position-based" and agent.sees != "features":
-            raise ValueError("kappa multiplies rows of features: an agent that sees nothing has none (see PositionUCB)")
+        if feedback == "position-based" and not self._by_rows:
+            raise ValueError(
+                f'feedback="position-based" multiplies rows of features, and {name} has arms of its own: make it '
+                "without n_arms, or see PositionUCB"
+            )
+        if feedback == "position-based" and kappa is None and type(agent)._estimates is Agent._estimates:
+            raise ValueError(f"kappa must be given: it is learnt from the agent's estimates, and {name} has none")
         self.feedback, self.kappa = feedback, None if kappa is None else read_kappa(kappa)
         self._clicks, self._attracted = np.zeros((2, 0))  # of each slot, where kappa is learnt
         self.n_slots = None if self.kappa is None else len(self.kappa)
         self.sees, self.keeps_sparse, self.reward_range = agent.sees, False, agent.reward_range
+        self.n_experts = agent.n_experts
         if seed is not None and agent.seed is None:
             agent._reseed(seed.spawn(1)[0] if isinstance(seed, np.random.Generator) else purpose_seed(seed, "inside"))
 
@@ -89,7 +102,7 @@ class SlotBySlot(Ranker):
 
     @property
     def n_arms(self) -> int | None:  # type: ignore[override]
-        """The number of arms of an agent that sees nothing."""
+        """The number of arms of an agent that has arms of its own."""
         return self.agent.n_arms
 
     def _state(self) -> dict[str, Any]:
@@ -102,11 +115,11 @@ class SlotBySlot(Ranker):
             arm, choice = slots.pinned, Choice(0, 1.0)
             if arm is None:
                 free = slots.free
-                if X is None:
-                    arm, choice = self._of_what_is_left(free)
-                else:
+                if self._by_rows:
                     choice = self.agent._choose(self._rows(X.take(free, axis=0), len(slots.shown)))
                     arm = int(free[choice.arm])
+                else:
+                    arm, choice = self._of_what_is_left(self._seen(X), free)
             probabilities.append(choice.probability)
             notes.append(choice.note)
             slots.take(arm)
@@ -118,10 +131,10 @@ class SlotBySlot(Ranker):
         if not self.agent._knows_probability:
             return None
         free, p = slots.free, np.zeros(self._count_arms(X))
-        if X is None:
-            p[free] = self._left(free)
-        else:
+        if self._by_rows:
             p[free] = self.agent._probabilities(self._rows(X.take(free, axis=0), len(slots.shown)))
+        else:
+            p[free] = self._left(self._seen(X), free)
         return p
 
     @property
@@ -156,30 +169,36 @@ class SlotBySlot(Ranker):
         self._clicks[:k] += outcomes
         self._attracted[:k] += np.maximum(self.agent._estimates(self._seen(X[list(ranking.arms)]))[0], 0.0)
 
-    def _of_what_is_left(self, free: np.ndarray) -> tuple[int, Choice]:
+    def _of_what_is_left(self, context: Any, free: np.ndarray) -> tuple[int, Choice]:
         """One of these arms, by the agent's own distribution over all of its arms."""
         if not self.agent._knows_probability:
             for _ in range(_TRIES):
-                choice = self.agent._choose(None)
+                choice = self.agent._choose(context)
                 if choice.arm in free:
                     return choice.arm, choice
-        p = self._left(free)
+        p = self._left(context, free)
         place = draw(p, self._rng.random())
         return int(free[place]), Choice(0, float(p[place]) if self.agent._knows_probability else None)
 
-    def _left(self, free: np.ndarray) -> Floats:
-        """The agent's distribution over what is left of its arms."""
+    def _left(self, context: Any, free: np.ndarray) -> Floats:
+        """The agent's distribution over what is left of its arms.
+
+        Where it prefers none of them (all have the same share, as next to a greedy choice), its even share stays even,
+        and the rest goes to the best estimate.
+        """
+        m = len(free)
         if isinstance(self.agent, IndexAgent):
-            scores = self.agent._scores(None)[free]
-        else:
-            own = self.agent._probabilities(None)[free]
-            if own.sum() > _ROUNDING:
-                return np.asarray(own / own.sum())
-            scores = self.agent._estimates(None)[0][free]
-        p = np.zeros(len(free))
-        best = best_arms(np.ascontiguousarray(scores))
-        p[best] = 1.0 / best.size
-        return p
+            return tied_probabilities(np.ascontiguousarray(self.agent._scores(context)[free]))
+        whole = self.agent._probabilities(context)
+        own = whole[free]
+        if own.max() - own.min() > _ROUNDING:
+            return np.asarray(own / own.sum())
+        even = min(float(own.min()) * len(whole), 1.0)
+        try:
+            best = tied_probabilities(np.ascontiguousarray(self.agent._estimates(context)[0][free]))
+        except NoEstimate:
+            best = np.full(m, 1.0 / m)
+        return np.asarray(even / m + (1.0 - even) * best)
 
     def _learn(self, X: Any, ranking: Ranking, outcomes: Floats) -> None:
         read_rewards(self.agent, outcomes)
@@ -190,8 +209,8 @@ class SlotBySlot(Ranker):
         for slot, (arm, outcome) in enumerate(zip(ranking.arms[:examined], outcomes.tolist())):
             p = None if ranking.probabilities is None else ranking.probabilities[slot]
             note = None if ranking.note is None else ranking.note[slot]
-            if X is None:
-                self._teach(None, Choice(arm, p, note), outcome)
+            if not self._by_rows:
+                self._teach(self._seen(X), Choice(arm, p, note), outcome)
             elif slots.pinned is not None or learns_one_row(self.agent):
                 self._teach(self._rows(X[[arm]], slot), Choice(0, p, note), outcome)
             else:

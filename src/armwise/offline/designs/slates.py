@@ -43,9 +43,9 @@ def evaluate_slates(
     """Evaluate a ranking policy: the expected sum of rewards over the slots.
 
     ``policy`` is a function of the context and of the arms above, which answers an arm or a distribution (K,); a
-    ``Ranker`` that knows its probabilities, as it is now (``features`` makes its rows, one per arm, of a context); a
-    list of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand above it);
-    an (n, L, K) array of its probabilities given the logged arms above; or (n, L), those of the logged arms alone.
+    ``Ranker`` that knows its probabilities, as it is now (``features`` makes what it sees of a context: rows, one per
+    arm); a list of arms, which is a fixed order (a slot shows the first of them that it may and that does not stand
+    above it); an (n, L, K) array of its probabilities given the logged arms above; or (n, L), those of the logged arms.
     ``marginals`` (n, L): the target's for each slot on its own, where slots are not filled independently.
 
     "sips" weighs by the whole ranking: unbiased, much variance. "iips" takes each slot alone (its reward depends on
@@ -83,14 +83,15 @@ def _ranking(log: SlateLog, policy: Any, features: Any) -> Any:
         if features is not None:
             raise ValueError("features must be left out: it makes the rows of a ranker, and policy is none")
         return policy
-    if policy.sees == "nothing" and policy.n_arms != log.n_arms:
+    if policy.n_arms is not None and policy.n_arms != log.n_arms:
         raise ValueError(f"policy ranks {policy.n_arms} arms, but the log has {log.n_arms}")
     if policy.sees == "features" and not callable(features):
         raise ValueError(f"features must make {type(policy).__name__}'s rows, one per arm, of a context of the log")
     n, L = log.actions.shape
     table = np.zeros((n, L, log.n_arms))
     for i in range(n):
-        X = None if features is None else features(log.contexts[i])
+        X = log.contexts[i] if features is None else features(log.contexts[i])
+        X = None if policy.sees == "nothing" else X
         for slot in np.flatnonzero(log.present[i]).tolist():
             above = [arm for arm in log.actions[i, :slot].tolist() if arm != ABSENT]
             free = None if log.offered is None else [*above, *np.flatnonzero(log.offered[i, slot]).tolist()]
