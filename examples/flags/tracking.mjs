@@ -1,8 +1,8 @@
 // Outcomes for flags that armwise answers: what OpenFeature's track() has, sent where the protocol has no endpoint.
 //
-//   const tracking = new Tracking("http://127.0.0.1:8000", { "X-API-Key": key });
+//   const tracking = new Tracking("http://127.0.0.1:8484", { "X-API-Key": key });
 //   OpenFeature.addHooks(tracking.exposures);           // every evaluation was shown; leave it out where some are not
-//   await OpenFeature.setProviderAndWait(tracking.into(new OFREPProvider({ baseUrl: "http://127.0.0.1:8000" })));
+//   await OpenFeature.setProviderAndWait(tracking.into(new OFREPProvider({ baseUrl: "http://127.0.0.1:8484" })));
 //   client.track("purchase", { targetingKey: "user-7" }, { flag: "banner", value: 3.5 });
 //   await tracking.track(...);                          // the same, and says what it counted for
 export class Tracking {

@@ -1,8 +1,8 @@
 """Outcomes for flags that armwise answers: what OpenFeature's ``track`` has, sent where the protocol has no endpoint.
 
-tracking = Tracking("http://127.0.0.1:8000", {"X-API-Key": key})
+tracking = Tracking("http://127.0.0.1:8484", {"X-API-Key": key})
 openfeature.api.add_hooks([tracking])               # every evaluation was shown; leave it out where some are not
-openfeature.api.set_provider(TrackingProvider(OFREPProvider("http://127.0.0.1:8000", ...), tracking))
+openfeature.api.set_provider(TrackingProvider(OFREPProvider("http://127.0.0.1:8484", ...), tracking))
 client.track("purchase", EvaluationContext("user-7"), TrackingEventDetails(3.5, {"flag": "banner"}))
 tracking.track("purchase", "user-7", flag="banner", value=3.5)              # the same, and says what it counted for
 """
