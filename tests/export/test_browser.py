@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -71,6 +72,11 @@ def test_a_page_decides_and_reports(shop: Any) -> None:
                 if visitor < 2:
                     page.click("#buy")
                     page.wait_for_function("document.querySelector('#told').textContent !== ''")
+                sent = 3 * (visitor + 1) - (visitor == 2)  # beacons: each visit is told twice, and what two of them buy
+                end = time.monotonic() + 60.0
+                while len(beacons) < sent and time.monotonic() < end:
+                    page.wait_for_timeout(10)  # a closed page may take its beacons with it
+                assert len(beacons) == sent
                 page.close()
                 assert errors == []
         finally:

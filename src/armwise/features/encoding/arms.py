@@ -179,7 +179,7 @@ _remembered = functools.lru_cache(maxsize=8192)(_read)
 
 
 def check_id(what: str, id: str) -> str:
-    """An id of 1 to 256 characters, none of them a control character.
+    """An id of 1 to 256 characters that UTF-8 can hold, none of them a control character.
 
     >>> check_id("the event id", "")
     Traceback (most recent call last):
@@ -188,8 +188,11 @@ def check_id(what: str, id: str) -> str:
     """
     if not 0 < len(id) <= MAX_ID:
         raise InvalidInput(f"{what} must have 1 to {MAX_ID} characters, got {len(id)}")
-    if not id.isprintable() and any(ord(c) < 32 or ord(c) == 127 for c in id):
-        raise InvalidInput(f"{what} must have no control characters, got {id[:40]!r}")
+    if not id.isprintable():
+        if any(ord(c) < 32 or ord(c) == 127 for c in id):
+            raise InvalidInput(f"{what} must have no control characters, got {id[:40]!r}")
+        if any("\ud800" <= c <= "\udfff" for c in id):
+            raise InvalidInput(f"{what} must be a text that UTF-8 can hold, got {id[:40]!r}")
     return id
 
 

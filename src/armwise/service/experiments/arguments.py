@@ -19,11 +19,15 @@ def read_unit(unit: Any) -> str:
     """
     if not isinstance(unit, str) or not unit:
         raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
+    return str(_encodable("unit", unit))
+
+
+def _encodable(name: str, text: str) -> str:
     try:
-        unit.encode()
+        text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"unit must be a text that UTF-8 can hold, got {short(unit)}") from None
-    return str(unit)
+        raise ValueError(f"{name} must be a text that UTF-8 can hold, got {short(text)}") from None
+    return text
 
 
 def read_value(value: Any) -> float:
@@ -67,4 +71,5 @@ def read_said(by: Any, why: Any) -> tuple[str, str]:
     for name, text in (("by", by), ("why", why)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be a text, got {short(text)}")
+        _encodable(name, text)
     return by, why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ import msgspec
 from armwise.core.arguments import count, fraction, positive, short
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
 from armwise.service.engine.application import check_flag_variants
+from armwise.service.experiments.arguments import read_unit
 
 KEY = "experiment"  # in the settings' ``extra``
 ASSIGNED = "assigned"  # of the application with assignments that are not exposed yet; no metric's name
@@ -70,12 +72,18 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         floor = min(0.1, 0.5 / len(names)) if least is None else fraction("least", least)
         if floor * len(names) > 1.0:
             raise ValueError(f"least must be at most 1 / {len(names)}, the number of arms, got {floor}")
-        return cls(
+        made = cls(
             names, tuple(metric.to_dict() for metric in read), tuple(read_split(split, names).tolist()),
             fraction("risk", risk), positive("planned", planned), count("start", start), read_ramp(ramp),
             fraction("holdout", holdout, zero=True), exposure, read_eligible(eligible), read_forced(forced, names),
             read_mode(mode), floor, values=values,
         )  # fmt: skip
+        for name, told in made.asked().items():
+            try:
+                msgspec.json.encode(told)
+            except UnicodeEncodeError:
+                raise ValueError(f"{name}: a text must be one that UTF-8 can hold, got {short(told)}") from None
+        return made
 
     def asked(self) -> dict[str, Any]:
         """The arguments of ``read``, for JSON.
@@ -178,9 +186,14 @@ def read_eligible(eligible: Mapping[str, Any] | None) -> dict[str, list[Any]]:
         raise ValueError(f"eligible must be a dictionary of names and values of the context, got {short(eligible)}")
     found = {name: list(v) if isinstance(v, (list, tuple, set, frozenset)) else [v] for name, v in eligible.items()}
     for name, values in found.items():
-        if not all(value is None or isinstance(value, (str, int, float)) for value in values):
-            raise ValueError(f"eligible: the values of {name!r} must be texts, numbers or truths, got {short(values)}")
+        if not all(value is None or isinstance(value, (str, int)) or _is_finite(value) for value in values):
+            wanted = f"the values of {name!r} must be texts, finite numbers or truths"
+            raise ValueError(f"eligible: {wanted}, got {short(values)}")
     return found
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def read_forced(forced: Mapping[str, str] | None, arms: tuple[str, ...]) -> dict[str, str]:
@@ -190,6 +203,10 @@ def read_forced(forced: Mapping[str, str] | None, arms: tuple[str, ...]) -> dict
     if not isinstance(forced, Mapping) or len(forced) > MAX_FORCED:
         raise ValueError(f"forced must be a dictionary of at most {MAX_FORCED} units and arms, got {short(forced)}")
     for unit, arm in forced.items():
-        if arm not in arms or not isinstance(unit, str):
+        try:
+            read_unit(unit)
+        except ValueError as error:
+            raise ValueError(f"forced: {error}") from None
+        if arm not in arms:
             raise ValueError(f"forced: {unit!r} is to get {arm!r}, which is none of {list(arms)}")
     return dict(forced)

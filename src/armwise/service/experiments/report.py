@@ -31,6 +31,7 @@ h1 { margin: 0; } h2 { font-size: 1.1rem; margin: 0 0 .5rem; } h3 { font-size: 1
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { font-size: .85rem; } :is(th, td):first-child, .text :is(th, td) { text-align: left; }
+.text td:last-child { white-space: normal; min-width: 16rem; }
 .verdict { font-size: 1.25rem; border-left: .4rem solid var(--go); } .verdict.stop { border-color: var(--stop); }
 .verdict.check { border-color: var(--check); color: var(--check); } ul { margin: 0; padding-left: 1.2rem; }
 img { max-width: 100%; background: #fff; border-radius: 6px; margin-top: .8rem; display: block; }"""

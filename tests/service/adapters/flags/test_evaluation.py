@@ -132,6 +132,8 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("track", {"name": "click", **ONE, "details": {"flag": "flag0", "value": "much"}}, 400, "INVALID_CONTEXT"),
     ("track", {"name": "click", **ONE, "details": {"flag": "flag0", "decision": "none"}}, 404, "FLAG_NOT_FOUND"),
     ("track", {"name": "click"}, 400, "INVALID_CONTEXT"),
+    ("track", {"name": "", **ONE, "details": {"flag": "flag0"}}, 400, "INVALID_CONTEXT"),
+    ("track", {"name": "n" * 300, **ONE, "details": {"flag": "flag0"}}, 400, "INVALID_CONTEXT"),
     ("elsewhere", {}, 404, "GENERAL"),
 ]
 

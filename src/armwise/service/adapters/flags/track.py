@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.adapters.flags.evaluate_flags import FAILED, RawContext, find_flag, read_unit, visible
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
@@ -18,7 +19,7 @@ from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.decisions import is_final
-from armwise.service.web.v1.schemas import schema_only
+from armwise.service.web.v1.schemas import Name, schema_only
 
 EXPOSURE = "exposure"  # the name of the event that says a variant was shown
 _NAME = {"type": "string", "minLength": 1, "maxLength": 256}
@@ -47,7 +48,7 @@ class Tracking(msgspec.Struct, forbid_unknown_fields=True):
     ``cost``; other members are not kept.
     """
 
-    name: str
+    name: Name
     context: RawContext
     details: Details = {}
 
@@ -91,6 +92,7 @@ async def track(call: Call) -> Response:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         code = INVALID_CONTEXT if isinstance(error, msgspec.ValidationError) else PARSE_ERROR
         raise Failure(400, code, f"the body: {why(error, call.body)}") from None
+    check_id("the event's name", sent.name)
     unit = read_unit(bytes(sent.context))
     key, named, exposure = sent.details.get("flag"), sent.details.get("decision"), sent.name == EXPOSURE
     metric = sent.details.get("metric")
