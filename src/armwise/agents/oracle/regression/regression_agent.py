@@ -144,7 +144,9 @@ class RegressionAgent(RidgeAgent, OneRow):
     def _ridge_estimates(self, model: Ridge, context: Any) -> tuple[Floats, Floats]:
         """Means, from the model's centre on, and widths."""
         parts = [regression.estimates(model.models, rows) for rows in dense_pieces(self._rows(context))]
-        means, widths = (np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts))
+        if len(parts) == 1:
+            return parts[0]
+        means, widths = map(np.concatenate, zip(*parts, strict=True))
         return means, widths
 
     def _learn(self, context: Floats, choice: Choice, reward: float) -> None:

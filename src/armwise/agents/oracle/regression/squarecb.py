@@ -131,9 +131,11 @@ class SquareCB(RegressionAgent):
             if blank.any():
                 p = np.where(blank, 1.0 / blank.sum(), 0.0)
                 return p
-        means, (extra, beyond) = self._means(context), self._widening()
+        extra, beyond = self._widening()
         if extra and isinstance(self._model, Ridge):
             means = widen(*self._ridge_estimates(self._model, context), 0.0, extra, beyond)
+        else:
+            means = self._means(context)
         return regression.inverse_gap(means, gamma)
 
     def freeze(self) -> FrozenAgent:
