@@ -359,7 +359,7 @@ class Agent(saving.Saved, ABC):
 
     def _read(self, context: Any) -> Any:
         """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
-        return inputs.read(self, context)
+        return inputs.READERS[self.sees](self, context)
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         """``T`` contexts for ``play``, all checked."""

@@ -103,11 +103,6 @@ class MixedBlock:
             yield part, np.array([dense(X) for X in self.contexts[part]])
 
 
-def read(agent: Reader, context: Any) -> Any:
-    """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
-    return _READERS[agent.sees](agent, context)
-
-
 def read_block(agent: Any, contexts: Any, T: int) -> Any:
     """``T`` contexts, one per row, as ``play`` takes them; every row is checked."""
     if agent.sees == "nothing" and contexts is None:
@@ -256,7 +251,7 @@ def _distributed(advice: Floats) -> np.ndarray:
     return valid if positive.all() else valid & positive.all(axis=-1)
 
 
-_READERS: dict[Sees, Callable[[Reader, Any], Any]] = {
+READERS: dict[Sees, Callable[[Reader, Any], Any]] = {
     "nothing": _read_nothing,
     "features": _read_features,
     "shared": _read_shared,

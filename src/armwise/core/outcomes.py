@@ -134,8 +134,9 @@ def check_choice(agent: Agent, choice: Any, n_arms: int) -> None:
     if not isinstance(choice, Choice):
         raise ValueError(f"choice must be the Choice that choose returned, got {short(choice)}")
     arm, p = choice.arm, choice.probability
-    if not (type(arm) is int and 0 <= arm < n_arms and type(p) is float and 0.0 < p <= 1.0):  # as choose makes them
+    if not (type(arm) is int and 0 <= arm < n_arms):  # as choose makes them
         _check_arm(arm, n_arms)
+    if not (type(p) is float and 0.0 < p <= 1.0):
         _check_probability(agent, p)
     if isinstance(agent, Noting):
         agent._check_note(choice, n_arms)

@@ -182,7 +182,7 @@ class Ranker(saving.Saved, ABC):
     # ------------------------------------------------------------------ input, checked once
 
     def _read(self, X: Any) -> Any:
-        return inputs.read(self, X)
+        return inputs.READERS[self.sees](self, X)
 
     def _check_ranking(self, ranking: Any, n_arms: int) -> Ranking:
         if not isinstance(ranking, Ranking):

@@ -9,7 +9,7 @@ from armwise.core.agent import Agent, Choice
 from armwise.core.capabilities.counting import CountsChoices, choosing_changes
 from armwise.core.capabilities.noting import Noting
 from armwise.core.capabilities.restarting import Restarting, restarts
-from armwise.core.inputs import dense, is_sparse, read, read_block
+from armwise.core.inputs import READERS, dense, is_sparse, read_block
 from armwise.core.outcomes import check_choice
 
 
@@ -58,7 +58,7 @@ class RowsWrapper(TransparentWrapper):
 
     def _read(self, context: Any) -> Any:
         inside = super()._read(context)  # refuses what the agent inside refuses
-        return inside if self._same else read(self, context)
+        return inside if self._same else READERS[self.sees](self, context)
 
     def _read_block(self, contexts: Any, T: int) -> Any:
         inside = super()._read_block(contexts, T)
