@@ -7,7 +7,7 @@ import json
 import pytest
 
 import armwise as aw
-from armwise.theory.algorithm_table import agents
+from armwise.theory.algorithm_table import agents, rankers
 
 # The survey's Table 2: high probability, infinite policies, needs T, adversarial.
 SURVEY = {
@@ -45,7 +45,9 @@ SURVEY_ROWS = {
 
 def test_every_agent_says_how_it_is_made():
     """Without ``call`` in its theory row, advice, pages and benchmarks would fail on an empty line of Python."""
-    assert [name for name, cls in agents().items() if not cls.theory.call] == [], "add call= to Theory(...)"
+    assert [name for name, cls in [*agents().items(), *rankers().items()] if not cls.theory.call] == [], (
+        "add call= to Theory(...)"
+    )
 
 
 @pytest.mark.parametrize("row", SURVEY)
@@ -62,10 +64,13 @@ def test_every_public_agent_has_a_row_and_every_row_says_what_it_competes_with()
     public = {
         name
         for name in aw.__all__
-        if isinstance(thing := getattr(aw, name), type) and issubclass(thing, aw.Agent) and hasattr(thing, "theory")
+        if isinstance(thing := getattr(aw, name), type)
+        and issubclass(thing, (aw.Agent, aw.Ranker))
+        and hasattr(thing, "theory")
     }
     rows = {row.agent: row for row in aw.table().rows}
-    assert set(rows) == public == set(agents())
+    assert set(rows) == public == set(agents()) | set(rankers())
+    assert {name for name, row in rows.items() if row.section == "rankings"} == set(rankers())
     for row in rows.values():
         assert row.comparator
         assert row.assumes
@@ -74,7 +79,7 @@ def test_every_public_agent_has_a_row_and_every_row_says_what_it_competes_with()
 
 
 def test_every_format_has_every_agent():
-    names = list(agents())
+    names = [*agents(), *rankers()]
     for format in ("text", "markdown", "latex", "json"):
         printed = aw.table(format)
         assert all(name in printed for name in names)

@@ -16,7 +16,7 @@ _TICK = {True: "✓", False: ""}
 def readme_table() -> str:
     """The survey's algorithms and where each lives, for the README (``make docs`` says if it is out of date)."""
     rows = ["| survey | algorithm | agent | lives in |", "|---|---|---|---|"]
-    for row in aw.table().rows:
+    for row in (row for row in aw.table().rows if row.agent in agents()):  # rankers have pages of their own
         where = agents()[row.agent].__module__.replace("armwise.", "").replace(".", "/") + ".py"
         section = row.section if row.section[0].isdigit() else "beyond"
         page = f"[`aw.{row.agent}`](docs/algorithms/{row.agent}.md)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Literal
@@ -41,11 +41,23 @@ class AlgorithmRow:
 @cache
 def agents() -> dict[str, type[Agent]]:
     """Every public agent by name, in the order of the survey's sections."""
+    return {name: thing for name, thing in _public_classes() if issubclass(thing, Agent)}
+
+
+@cache
+def rankers() -> dict[str, Any]:
+    """Every public ranker by name."""
+    import armwise as aw
+
+    return {name: cls for name, cls in _public_classes() if issubclass(cls, aw.Ranker) and cls is not aw.Ranker}
+
+
+def _public_classes() -> Iterator[tuple[str, type[Any]]]:
     import armwise as aw
 
     names = [name for name, home in aw._public.homes.items() if home.startswith("armwise.agents.")]
-    things = {name: getattr(aw, name) for name in names}
-    return {name: thing for name, thing in things.items() if inspect.isclass(thing) and issubclass(thing, Agent)}
+    things = ((name, getattr(aw, name)) for name in names)
+    return ((name, thing) for name, thing in things if inspect.isclass(thing))
 
 
 def _row(name: str, theory: Theory) -> AlgorithmRow:
@@ -84,8 +96,8 @@ class AlgorithmTable(str):
 
 
 def row_of(name: str) -> AlgorithmRow:
-    """One agent's row."""
-    return _row(name, agents()[name].theory)
+    """The row of one agent, or of one ranker."""
+    return _row(name, (agents().get(name) or rankers()[name]).theory)
 
 
 def formatted(format: str, rows: tuple[AlgorithmRow, ...]) -> AlgorithmTable:

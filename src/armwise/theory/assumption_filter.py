@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from armwise.core.agent import Agent, Theory, count, fraction
-from armwise.theory.algorithm_table import AlgorithmTable, TableFormat, agents, formatted, row_of
+from armwise.theory.algorithm_table import AlgorithmTable, TableFormat, agents, formatted, rankers, row_of
 
 # Constants of calls and bounds that the user does not give: contexts C, noise R, norms S and L, ridge lam, epsilon.
 _UNSAID = {"C": 10, "R": 0.1, "S": 1.0, "L": 1.0, "lam": 1.0, "epsilon": 0.1}
@@ -163,7 +163,8 @@ def table(
     n_policies: int = 16,
     delta: float = 0.05,
 ) -> AlgorithmTable:
-    """The survey's table of algorithms with the agents beyond it, as ``text``, ``markdown``, ``latex`` or ``json``.
+    """The survey's table of algorithms with the agents beyond it and the rankers, as ``text``, ``markdown``, ``latex``
+    or ``json``.
 
     With assumptions (see ``verdicts``) it has only the agents that fit, the best first; ``verdicts`` of the table has
     the reason for every agent, which the text format prints.
@@ -179,7 +180,7 @@ def table(
         horizon=horizon, n_policies=n_policies, delta=delta,
     )  # fmt: skip
     if not found.assumptions:
-        return formatted(format, tuple(row_of(name) for name in agents()))
+        return formatted(format, tuple(row_of(name) for name in [*agents(), *rankers()]))
     short = formatted(format, tuple(row_of(verdict.agent) for verdict in found.stay))
     return AlgorithmTable(str(found) if format == "text" else short, short.rows, found)
 

@@ -29,6 +29,7 @@ def test_regret_is_what_a_plain_loop_measures(tmp_path: Path) -> None:
     assert result.regret("KL")[1, -1] == pytest.approx(regret)
     assert result.clicks("KL")[1] == pytest.approx(clicks / 200)
     assert result.best_clicks() == pytest.approx(np.array([[0.5, 0.5 * 0.4, 0.5 * 0.6 * 0.3]] * 2))
+    assert "reward per list" in str(result)
     assert result.costs == () and result.shown("KL").sum() == pytest.approx(3.0)
     result.save(tmp_path / "race.aw")
     again = aw.racing.Result.load(tmp_path / "race.aw")

@@ -324,7 +324,8 @@ class Result(Measured):
         rows += [[name, "failed", *blank] for name in self.agents if name not in regret]
         about = f"{self.label}, T = {self.horizon:,}, {self._n_seeds}; regret against {self.world.comparator}"
         extra = [f"{each} per decision" for each in self.costs] + ["median stop"] * bool(self.searchers)
-        return ["agent", "regret", "std. error", "reward per decision", "bound", *extra], rows, about
+        earned = "reward per decision" if self.world.n_slots is None else "reward per list"
+        return ["agent", "regret", "std. error", earned, "bound", *extra], rows, about
 
     def _median_stop(self, name: str) -> float:
         """The median round at which the search stopped; NaN where half of the runs or more went on."""
