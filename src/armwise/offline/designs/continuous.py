@@ -42,7 +42,8 @@ _KERNELS: dict[str, Callable[[Floats], Floats]] = {
 _GAUSSIAN_REACH, _GRID = 8.0, 4001
 _PLACES = np.array([-0.6, -0.3, 0.0, 0.3, 0.6])  # of possible jumps, in bandwidths
 _WIDTH = 1.15  # of the bandwidth, in spans n^(-1/3)
-_DOUBT, _SURE = 0.08, 0.01  # p-values of "no jump": below which the bandwidth is halved, and the verdict says it
+_STEP = math.sqrt(2.0)  # by which the bandwidth is narrowed while a jump is in doubt
+_DOUBT, _SURE = 0.08, 0.01  # p-values of "no jump": below which the bandwidth is narrowed, and the verdict says it
 MIN_NEAR = 30  # minimum of effective rows within a bandwidth
 MIN_EVENTS = 10  # of yes, and of no
 ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
@@ -118,7 +119,7 @@ def evaluate_continuous(
     ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. The interval is that of
     the bias-corrected scores 2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the
     value, unless you gave the ``bandwidth``: then it is the plain kernel estimate. By default h is 1.15 span n^(-1/3)
-    (the result's ``parameter``), halved while a test finds jumps within it; the verdict says where jumps remain.
+    (the result's ``parameter``), narrowed while a test finds jumps within it; the verdict says where jumps remain.
     ``reward_model`` for DR: None for a
     cross-fitted ridge on contexts, powers of the action and their products; a scikit-learn regressor of the columns
     (contexts, action), cross-fitted; or a function of contexts and actions.
@@ -250,8 +251,8 @@ def _undersmoothed(smoothing: _Smoothing, outcome: Floats) -> tuple[float, bool]
     if log.bounds is not None:
         span = min(span, log.bounds[1] - log.bounds[0])
     widest = h = _WIDTH * max(float(span), 1e-12) * len(log) ** (-1.0 / 3.0)
-    while smoothing.jumps(outcome, h) < _DOUBT and effective_size(smoothing.weights(h / 2.0)) >= MIN_NEAR:
-        h /= 2.0
+    while smoothing.jumps(outcome, h) < _DOUBT and effective_size(smoothing.weights(h / _STEP)) >= MIN_NEAR:
+        h /= _STEP
     # the wider window has the power in small logs, and takes more curves for jumps
     wide = min(widest, 2.0 * h)
     least = min(smoothing.jumps(outcome, wide, wider=1.65), 3.0 * smoothing.jumps(outcome, wide, wider=2.7))
