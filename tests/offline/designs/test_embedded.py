@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named():
 
 
 def test_arms_of_a_group_that_earn_differently_are_found_and_alike_ones_are_not():
-    # 30 logs each: mips covers .2 and less where arms differ by a sixth, and nothing said so.
+    # 30 logs each: without the interval of weights by arm mips covers .2 and less where arms differ by a sixth.
     K, found = 60, np.zeros((2, 3))
     group, better = np.arange(K) % 6, np.random.default_rng(1).random(K) < 0.5
     target = np.where(better, 2.0, 0.5)
@@ -124,7 +124,7 @@ def test_arms_of_a_group_that_earn_differently_are_found_and_alike_ones_are_not(
                          result["mips"].low <= truth <= result["mips"].high]  # fmt: skip
     healthy, deficient = found
     assert healthy[1] <= 3 and healthy[2] >= 25  # no alarm, and it covers
-    assert deficient[0] >= 28 and deficient[2] <= 15
+    assert deficient[0] >= 28 and deficient[2] >= 25
 
 
 def test_the_error_of_offcem_holds_what_the_arms_own_means_add():
@@ -150,7 +150,8 @@ def test_where_alike_arms_are_in_doubt_the_interval_reaches_over_that_of_weights
         widened = any("over that of weights by arm" in note for note in found.notes)
         widths.append((widened, found["mips"].high - found["mips"].low))
         doubted += widened
-        assert not (widened and found.verdict)
+        assert widened >= bool(found.verdict)
     wide, plain = (np.mean([w for doubt, w in widths if doubt is kind]) for kind in (True, False))
     assert 1 <= doubted <= 20 and wide > 1.1 * plain
-    assert embedded(np.random.default_rng(0), False, direct=0.4)["mips"][2]  # beyond doubt it is a warning
+    covers, _, warned = embedded(np.random.default_rng(0), False, direct=0.4)["mips"]
+    assert warned and covers  # beyond doubt it is a warning, too

@@ -19,8 +19,8 @@ from scipy.sparse.linalg import lsqr
 from armwise.core.agent import Floats, count, fraction
 from armwise.core.seeds import stream
 from armwise.core.tools.extras import needs
-from armwise.offline.designs.slot_interactions import IN_DOUBT, p_value
-from armwise.offline.designs.within_groups import FALSE_ALARM, WithinGroups
+from armwise.offline.designs.slot_interactions import p_value
+from armwise.offline.designs.within_groups import FALSE_ALARM, IN_DOUBT, WithinGroups
 from armwise.offline.estimators.reward_models import folds_of
 from armwise.offline.evaluation.per_round_scores import Scored, evaluation, known_estimators, ratio
 from armwise.offline.evaluation.targets import Target, of_logged
@@ -110,7 +110,7 @@ def evaluate_embedded(
             scores, unbiased = ratio(w * r, w) if name == "sn-mips" else w * r, w * r
             centre = scores
         # with weights arm by arm, nothing is assumed of the groups
-        without = ("weights by arm", unbiased + apart * rest) if FALSE_ALARM <= p < IN_DOUBT else None
+        without = ("weights by arm", unbiased + apart * rest) if p < IN_DOUBT else None
         found[name] = Scored(scores, w, (said,) * (p < FALSE_ALARM), centre=centre, without=without)
     about = [f"{name} assumes that {_ASSUMED[name]}, which is tested" for name in names]
     result = evaluation(found, target.name, level, rewards=r, about=about)

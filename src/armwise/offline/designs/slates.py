@@ -287,7 +287,7 @@ class _Scorer:
         """The scores with what a test says of their assumption: nothing, a wider interval, or a warning."""
         p = self._p_value(name, scores)
         if p < _FALSE_ALARM:
-            return Scored(shown, weights, (*said, f"{_ASSUMED[name]} (p = {p:.1g}): take sips"))
+            said = (*said, f"{_ASSUMED[name]} (p = {p:.1g}): take sips")
         return Scored(shown, weights, said, without=("sips", self._whole) if p < IN_DOUBT else None)
 
     @cached_property

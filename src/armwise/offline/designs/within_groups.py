@@ -6,12 +6,12 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.core.seeds import stream
-from armwise.offline.designs.slot_interactions import IN_DOUBT, p_value
+from armwise.offline.designs.slot_interactions import p_value
 from armwise.offline.logs.rows import Ints, LogBlock, ndim
 
 MAX_ROWS = 50_000  # that are looked at
 _SHUFFLES = 199
-FALSE_ALARM = 0.015
+FALSE_ALARM, IN_DOUBT = 0.015, 0.2  # p-values below which the verdict speaks, and the interval is widened
 _MIN_PER_COLUMN = 20  # rows of a group for each column of its own regression
 
 

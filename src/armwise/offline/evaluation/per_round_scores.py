@@ -15,7 +15,7 @@ from armwise.offline.results.diagnostics import rare_rewards
 from armwise.offline.results.estimates import WIDENED, Estimate, Evaluation
 from armwise.offline.results.terminal import number
 
-_ENOUGH = 30  # effective rows below which no interval is to be relied on
+_ENOUGH = 15  # effective rows below which not even Student's quantile and the skewness help an interval
 _TOO_FEW = "too few rows answer the question: effective sample size"
 
 
