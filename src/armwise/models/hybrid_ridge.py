@@ -127,7 +127,7 @@ class HybridRidge(saving.Saved):
         self._arms.recentre(centre)
         self.centre = centre
 
-    def rescale(self, least: float = 0.01) -> None:
+    def rescale(self, least: float = 0.01, rewards: tuple[float, float, float] | None = None) -> None:
         """Let an open ``lam`` follow the size of all rows learnt so far, unless it moves by less than this share."""
         if self.lam is not None or not self._logs[1]:
             return

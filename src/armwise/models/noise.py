@@ -27,7 +27,7 @@ class CentredModel(Protocol):
 
     def explained(self) -> tuple[float, float, float, float]: ...
     def recentre(self, centre: float) -> None: ...
-    def rescale(self, least: float = 0.01) -> None: ...
+    def rescale(self, least: float = 0.01, rewards: tuple[float, float, float] | None = None) -> None: ...
 
 
 class RewardRange(saving.Saved):
@@ -144,7 +144,7 @@ class Noise(saving.Saved):
         if self._n < self._next:
             return False
         if self._n >= 2 * self._scaled:
-            model.rescale()
+            model.rescale(rewards=self._unexplained)
             self._scaled = self._n
         self._estimate(model)
         return True
@@ -177,7 +177,7 @@ class Noise(saving.Saved):
         >>> noise.deviation
         0.0
         """
-        model.rescale(least=0.0)
+        model.rescale(least=0.0, rewards=self._unexplained)
         self._scaled = self._n
         self._estimate(model)
 
@@ -189,6 +189,13 @@ class Noise(saving.Saved):
         False
         """
         return self._at < self._n or self._scaled < self._n
+
+    @property
+    def _unexplained(self) -> tuple[float, float, float] | None:
+        """Rewards, their sum and that of their squares, less by what models explained that were removed."""
+        if self.scale_only:
+            return None
+        return self._ones - self._gone[3], self._sum - self._gone[2], self._squares - self._gone[0]
 
     def _estimate(self, model: CentredModel) -> None:
         self._at, self._next = self._n, self._n + min(max(1, self._n // 10), _LONGEST)

@@ -20,6 +20,9 @@ from armwise.native.choice import all_within
 from armwise.native.simd import aligned_zeros, padded
 
 RIDGE_SHARE = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
+LARGER_SHARES = (0.5, 5.0)  # instead of it, where the rewards say so
+UNLIKELIER = 10.0  # of -2 ln(likelihood): what a smaller ridge may cost more than the next larger one
+COMPARED_FROM = 256  # rewards: with fewer the likelihood says little
 MIN_SQUARED_LENGTH = 1e-290  # a squared length that says no more of the features' size than 0 does
 _MIN_RIDGE_IN_SUMS = 1e-10  # the ridge as a share of the squared rows: below it, rounding of the sums loses the ridge
 _MIN_RIDGE_IN_ROWS = 1e-24  # below it, the rows lose it too: a root keeps four digits here
@@ -51,8 +54,9 @@ class Ridge(saving.Saved):
 
     ``n_models`` independent models stand side by side (one for each arm of a disjoint agent). Memory is one d x d
     factor per model, whatever has been learnt. ``lam=None`` is ``RIDGE_SHARE`` times the geometric mean of the rows'
-    squared lengths: little shrinking, whatever the features' units. ``ridge`` is the number in use: that of the
-    first row, until ``rescale`` works it out again.
+    squared lengths: little shrinking, whatever the features' units; or ten times, or a hundred times as much, where the
+    rewards are much likelier under that (see ``rescale``). ``ridge`` is the number in use: that of the first row, until
+    ``rescale`` works it out again.
 
     ``centred`` shrinks rewards towards ``centre`` instead of 0: estimates are centre + x.theta, with theta the fit to
     rewards less by centre. ``recentre`` moves it; as the models keep what rewards of 1 would have taught them, that
@@ -172,8 +176,12 @@ class Ridge(saving.Saved):
         """
         return self.ridge is not None and not self._blank
 
-    def rescale(self, least: float = 0.01) -> None:
+    def rescale(self, least: float = 0.01, rewards: tuple[float, float, float] | None = None) -> None:
         """Let an open ``lam`` follow the size of all rows learnt so far, unless it moves by less than this share.
+
+        With ``rewards``, the number of rewards, their sum and that of their squares measured from the centre, a centred
+        model that does not forget takes the ridge by their marginal likelihood too, from ``COMPARED_FROM`` rewards on:
+        the smallest unless a larger one is much likelier. A weak signal among noise is then shrunk.
 
         >>> model = Ridge(dim=1)
         >>> for x in (100.0, 1.0, 1.0, 1.0):
@@ -185,7 +193,10 @@ class Ridge(saving.Saved):
         if self.lam is not None or self.ridge is None:
             return
         logs, rows = self._counts()[1:]
-        lam = RIDGE_SHARE * float(np.exp(logs / rows))
+        size = float(np.exp(logs / rows))
+        lam = RIDGE_SHARE * size
+        if rewards is not None and rewards[0] >= COMPARED_FROM and self.centred and not self.forgets:
+            lam = self._likeliest([lam, *(share * size for share in LARGER_SHARES)], *rewards)
         if abs(lam - self.ridge) <= least * self.ridge:
             return
         before, kept = self.ridge, self.models.copy()
@@ -193,6 +204,34 @@ class Ridge(saving.Saved):
             self._shift_ridge(lam)
         except ValueError:  # rows so much larger than others that these are lost to rounding: it stays
             self.ridge, self.models[:] = before, kept
+
+    def _likeliest(self, ridges: list[float], n: float, total: float, squares: float) -> float:
+        """The first of these ridges that is not much unlikelier than the next, by the marginal likelihood of rewards.
+
+        Weights have the deviation of the noise / sqrt(ridge) around 0; noise and intercept are integrated out.
+        """
+        taught = [m for m in range(self.n_models) if self._taught(m)]
+        inverse = np.linalg.inv(self.models[taught, : self.dim, : self.dim])
+        grams = inverse @ inverse.transpose(0, 2, 1)
+        moments = grams @ np.stack([self.theta[taught], self._ones[taught]], axis=2)
+        chosen, least = ridges[0], np.inf
+        for ridge_now in ridges:
+            try:
+                root = np.linalg.cholesky(grams + (ridge_now - (self.ridge or 1.0)) * np.eye(self.dim))
+            except np.linalg.LinAlgError:  # rows so much larger than others that these are lost to rounding
+                return chosen
+            explained = np.linalg.solve(root, moments).reshape(-1, 2)
+            (fit, cross), (_, ones) = (explained.T @ explained).tolist()
+            left = n - ones  # of a constant, which the intercept explains
+            rest = squares - fit - (total - cross) ** 2 / left if left > 0.0 else 0.0
+            if not rest > 0.0:
+                return chosen
+            log_det = 2.0 * float(np.log(np.diagonal(root, axis1=1, axis2=2)).sum()) + np.log(left)
+            cost = log_det - len(taught) * self.dim * np.log(ridge_now) + (n - 1.0) * np.log(rest)
+            if cost > least - UNLIKELIER:
+                break
+            chosen, least = ridge_now, cost
+        return chosen
 
     def _shift_ridge(self, lam: float) -> None:
         """Take another ridge, with what was learnt as it was."""
