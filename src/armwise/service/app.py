@@ -441,6 +441,7 @@ async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, No
                 async with asyncio.timeout(patience):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
     except TimeoutError:
+        log.warning("a reader took less than %d bytes in %g s, and is cut off", _TAKEN, patience)
         return False
     finally:
         gone.cancel()

@@ -67,6 +67,7 @@ def journal(engines: Callable[..., Any], tmp_path: pathlib.Path) -> pathlib.Path
         ("UPDATE requests SET request = 'reward x' WHERE request = 'reward 101'", "does not continue the chain"),
         ("DELETE FROM requests WHERE request = 'decide 2'", "was altered or lost"),
         ("INSERT INTO requests VALUES ('shop', 'mine', 999999)", "belong to no event"),
+        ("UPDATE requests SET app = 'other' WHERE request = 'reward 101'", "belong to no event"),
         ("INSERT INTO requests SELECT app, 'mine', seq FROM requests WHERE request = 'decide 100'", "idempotency keys"),
     ],
 )

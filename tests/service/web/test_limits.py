@@ -166,7 +166,9 @@ def test_a_storage_url_is_shown_without_its_password(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["postgresql://host/name?hunter2", "postgresql://host/name?pasword=hunter2", "postgresql://[hunter2/name",
-     "postgresql://user:hun%ter2@host/name"],
+     "postgresql://user:hun%ter2@host/name", "postgresql://user:hun/ter2@host/name", "postgresql://user:a@hun@host/name",
+     "postgresql://user:hun/ter2", "postgresql://user@host:hun/name",
+     "postgresql://user:123/hun@host/name"],
 )  # fmt: skip
 def test_a_malformed_storage_url_is_refused_without_a_word_of_it(url: str) -> None:
     with pytest.raises(ValueError, match=r"storage: .* expected postgresql://USER:PASSWORD@HOST:PORT/NAME") as refused:

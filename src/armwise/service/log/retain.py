@@ -194,7 +194,8 @@ class Retention:
             where, values = journal.connection.among("hash", chunk)
             remaining += journal.connection.execute(f"SELECT count(*) FROM catalogues WHERE {where}", values)[0][0]
         until, elsewhere = unclean, ["copies and backups of the storage, and exports that were made before",
-                                     "what the models learnt from the decisions"]  # fmt: skip
+                                     "what the models learnt from the decisions",
+                                     "counts per arm in memory (the page, /metrics), until a restart"]  # fmt: skip
         if self._engine.store.shared:
             elsewhere.append("PostgreSQL's write-ahead log and its archive, replicas, and the free space of its pages")
         if done and not remaining:

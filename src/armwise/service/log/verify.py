@@ -329,8 +329,8 @@ def _check_statuses(report: Report, journal: Journal, statuses: Statuses) -> Non
 def _check_requests(report: Report, journal: Journal) -> None:
     """The chain says that none is missing; these, that there are no others."""
     execute = journal.connection.execute
-    orphans = "SELECT count(*) FROM requests r WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.seq = r.seq)"
-    if n := execute(orphans)[0][0]:
+    owner = "SELECT 1 FROM events e WHERE e.seq = r.seq AND e.app = r.app"
+    if n := execute(f"SELECT count(*) FROM requests r WHERE NOT EXISTS ({owner})")[0][0]:
         report.wrong(f"{n} idempotency keys belong to no event of the journal")
     for seq, n in execute("SELECT seq, count(*) FROM requests GROUP BY seq HAVING count(*) > 1"):
         report.wrong(f"event {seq} has {n} idempotency keys")

@@ -39,8 +39,10 @@ class Postgres:
     def __init__(self, url: str) -> None:
         try:
             parts: dict[str, Any] = conninfo_to_dict(url)
+            if _shows_a_password(url, str(parts.get("port", ""))):
+                raise psycopg.ProgrammingError
         except (psycopg.ProgrammingError, UnicodeDecodeError):  # its message may contain the password
-            expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME"
+            expected = "expected postgresql://USER:PASSWORD@HOST:PORT/NAME, in the password %2F for / and %40 for @"
             raise ValueError(f"storage: a URL that PostgreSQL cannot read: {expected}") from None
         place = ":".join(str(parts[name]) for name in ("host", "port") if name in parts)
         self._shown = f"{place}/{parts.get('dbname', '')}"
@@ -85,6 +87,13 @@ class Postgres:
     def close(self) -> None:
         """Let another process lead."""
         self._lead.close()
+
+
+def _shows_a_password(url: str, port: str) -> bool:
+    """Return whether a password with / or @ in it ended early: a part of it is the host, the port or the name."""
+    authority, _, path = url.partition("://")[2].partition("?")[0].partition("/")
+    named = set(port) <= set("0123456789,")
+    return not named or authority.count("@") > 1 or ("@" in path and "@" not in authority)
 
 
 class _LeadSession:
