@@ -34,6 +34,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
     max_pairs: int = DEFAULT_MAX_PAIRS  # of a context's and an arm's features in one request
     policies: dict[str, dict[str, Any]] = {}  # what the page compares with, each described like an agent
     variants: dict[str, Any] = {}  # as a feature flag: the value of each arm
+    control: str = ""  # as a feature flag: the arm of the units that experiments hold out, which teach it nothing
 
     def __post_init__(self) -> None:
         if self.max_pairs < MIN_MAX_PAIRS:
@@ -46,6 +47,8 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         check_flag_variants(self.variants)
         if self.variants and self.arms and sorted(self.variants) != sorted(self.arms):
             raise InvalidInput(f"variants must be the arms {self.arms}, got {list(self.variants)}")
+        if self.control and self.control not in (names := list(self.variants) or self.arms):
+            raise InvalidInput(f"control must be one of the arms {names}, got {self.control!r:.60}")
         build_model(self.creation())
         rivals(self.creation())
 
@@ -54,7 +57,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
         settings = Settings(
             self.window, self.default, self.rule, self.learn, self.apprentice, max_pairs=self.max_pairs,
             policies=self.policies, drift=self.drift, new_arms=self.new_arms,
-            extra={"variants": self.variants} if self.variants else {},
+            extra={name: each for name in ("variants", "control") if (each := getattr(self, name))},
         )  # fmt: skip
         return Creation(self.agent, self.features, self.arms, self.seed, settings, self.rewards)
 

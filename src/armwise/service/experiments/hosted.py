@@ -130,6 +130,12 @@ def definitions(engine: ServedEngine) -> dict[str, Definition]:
     return found
 
 
+def is_held_out(engine: ServedEngine, unit: str) -> bool:
+    """Return whether the unit is in the holdout of the journal's experiments."""
+    share = max((each.holdout for each in definitions(engine).values()), default=0.0)
+    return _in_holdout(engine, _unit_id(engine, unit), share)
+
+
 class HostedExperiment:
     """One experiment of an engine; any thread may call, and any process that shares the journal.
 
@@ -207,7 +213,7 @@ class HostedExperiment:
                 return Assignment(made.stopped, unit, "stopped")
             return Assignment(known[0], unit, "assigned", known[1])
         reason: Reason
-        if self.engine.uniform(HOLDOUT, id) < made.holdout:
+        if _in_holdout(self.engine, id, made.holdout):
             reason = "holdout"
         elif made.eligible and not made.admits(_names(context)):
             reason = "not eligible"
@@ -618,6 +624,10 @@ def _arms(made: Definition) -> list[bytes]:
 
 def _unit_id(engine: ServedEngine, unit: str) -> str:
     return engine.pseudonym(f"unit\0{unit}")
+
+
+def _in_holdout(engine: ServedEngine, id: str, share: float) -> bool:
+    return share > 0.0 and engine.uniform(HOLDOUT, id) < share
 
 
 def _names(context: bytes) -> Mapping[str, Any]:

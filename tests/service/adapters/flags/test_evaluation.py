@@ -177,3 +177,9 @@ def test_keys_and_roles_are_those_of_the_native_api(start: Callable[..., Running
 def test_variants_are_checked(variants: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Application(variants=variants).check()
+
+
+def test_a_control_is_one_of_the_arms() -> None:
+    for flag in (Application(variants={"on": True, "off": False}, control="of"), Application(control="off")):
+        with pytest.raises(ValueError, match="control must be one of the arms"):
+            flag.check()

@@ -36,8 +36,8 @@ def service(tmp_path: Path, clock: Clock) -> Iterator[Running]:
     running.stop()
 
 
-def start(folder: Path, clock: Clock, **options: Any) -> Running:
-    config = Config(storage=str(folder / "data"), applications=BANNER, **options)
+def start(folder: Path, clock: Clock, applications: dict[str, Application] = BANNER, **options: Any) -> Running:
+    config = Config(storage=str(folder / "data"), applications=applications, **options)
     return Running(
         Service(config, Engine(config.stores()[0], config.creations(), clock=clock, publish_every=0.0, adopt=True))
     )
@@ -172,6 +172,38 @@ def test_who_takes_no_part_gets_the_experiments_answer(service: Running) -> None
     assert track(service, "outcome", "tester", flag="old").json() == {"counted": []}
     service.service.experiment("old").change("eligible", lambda _: {"eligible": {"country": ["de"]}})
     assert evaluate(service, "old", "v0", country="fr")["variant"] == "control"
+
+
+def test_a_flag_with_a_control_touches_no_unit_that_is_held_out(tmp_path: Path, clock: Clock) -> None:
+    """The holdout is the experiments': who is in it gets the control, without a decision that would teach the flag."""
+    flags = {
+        "button": Application(variants={"off": False, "on": True}, control="off"),
+        "old": Application(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"], control="b"),
+        "free": Application(variants={"off": False, "on": True}),
+    }
+    service = start(tmp_path, clock, flags)
+    try:
+        put(service, "page", PAGE | {"holdout": 0.5})
+        free = 0
+        for unit in (f"u{i}" for i in range(40)):
+            each = {flag["key"]: flag for flag in evaluate(service, "", unit)["flags"]}
+            held = each["page"]["metadata"]["assignment"] == "holdout"
+            free += not held
+            assert "decision" in each["free"]["metadata"]
+            for key, control in (("button", "off"), ("old", "b")):
+                if held:
+                    assert (each[key]["variant"], each[key]["reason"]) == (control, "DEFAULT")
+                    assert each[key]["metadata"] == {"probability": 1.0, "assignment": "holdout"}
+                    assert evaluate(service, key, unit) == each[key]
+                else:
+                    assert each[key]["reason"] == "SPLIT"
+                counted = track(service, "buy", unit, flag=key).json()["counted"]
+                assert [one["key"] for one in counted] == ([] if held else [key])
+        [engine] = service.service.engine.each
+        kinds = [row.kind for row in Journal(engine.store.connect()).events() if row.app == "button"]
+        assert kinds.count("decision") == free and 0 < free < 40
+    finally:
+        service.stop()
 
 
 def test_a_stopped_experiment_answers_the_chosen_arm(service: Running) -> None:

@@ -8,6 +8,7 @@ unit is assigned once, and is in its numbers once it was shown.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import weakref
 from typing import Annotated, Any, NamedTuple
@@ -28,7 +29,7 @@ from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.errors import Conflict
 from armwise.service.experiments.assignment import Assignment
-from armwise.service.experiments.hosted import HostedExperiment
+from armwise.service.experiments.hosted import HostedExperiment, is_held_out
 from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply
@@ -83,7 +84,7 @@ class Failed(msgspec.Struct):
 
 
 class Assigned(NamedTuple):
-    """A unit's arm of an experiment, and the id of its decision."""
+    """A unit's arm of an experiment, or of a flag that it is held out of, and the id of its decision."""
 
     assignment: Assignment
     id: str
@@ -227,11 +228,17 @@ async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: 
         key: call.service.experiment(key) for key, flag in flags if flag.is_experiment
     }
 
+    @functools.cache
+    def held() -> bool:
+        return is_held_out(engine, unit.key)
+
     def settled(key: str, flag: Flag) -> Answer | Assigned | Write:
         """What the unit has, or the write that gives it something."""
         if key in experiments:
             made = experiments[key].prepare(unit.key, unit.attributes, tokens)
             return made if isinstance(made, Write) else Assigned(made, experiments[key].unit_id(unit.key))
+        if flag.control and held():
+            return Assigned(Assignment(flag.control, unit.key, "holdout"), "")
         id = flag.decision(unit.key, now)
         known = kept.get((key, id))
         if known is not None and known.arm in flag.values:

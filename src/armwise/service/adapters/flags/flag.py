@@ -16,13 +16,15 @@ from armwise.service.model.model import Model
 class Flag(NamedTuple):
     """What an application answers as a flag: its arms, the value of each, and how long a unit keeps its arm.
 
-    An experiment's units keep their arms for as long as it lasts.
+    An experiment's units keep their arms for as long as it lasts. ``control`` is an application's arm for the units
+    that experiments hold out, if it has one.
     """
 
     arms: ArmColumns
     values: dict[str, Any]
     window: int  # milliseconds
     is_experiment: bool = False
+    control: str = ""
 
     def decision(self, unit: str, now: int, back: int = 0) -> str:
         """The id of a unit's decision in this window, or ``back`` windows before.
@@ -59,7 +61,8 @@ def flag_of(model: Model) -> Flag | None:
     values = values or {arm: arm for arm in experiment.get("arms") or model.arms}
     if not values:
         return None
-    return Flag(_columns(tuple(values)), values, max(1, int(model.settings.window * 1000)), bool(experiment))
+    window = max(1, int(model.settings.window * 1000))
+    return Flag(_columns(tuple(values)), values, window, bool(experiment), extra.get("control", ""))
 
 
 @functools.lru_cache(maxsize=4096)

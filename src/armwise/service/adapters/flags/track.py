@@ -13,7 +13,7 @@ from armwise.service.adapters.flags.evaluate_flags import FAILED, RawContext, fi
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
 from armwise.service.adapters.flags.flag import Flag, flag_of, own_decisions
 from armwise.service.errors import Unknown
-from armwise.service.experiments.hosted import HostedExperiment
+from armwise.service.experiments.hosted import HostedExperiment, is_held_out
 from armwise.service.journal.events import Activation, Reward
 from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply
@@ -62,7 +62,7 @@ class Counted(msgspec.Struct):
 
 
 class Tracked(msgspec.Struct):
-    """What became of an event: the decisions that it counted for, none where the unit is in no experiment."""
+    """What became of an event: the decisions that it counted for, none where the unit takes no part."""
 
     counted: list[Counted]
 
@@ -107,6 +107,8 @@ async def track(call: Call) -> Response:
     event = Event(unit.key, metric or sent.name, named, None if exposure else value, call.request_id)
     counted, found = await in_thread(_find, call, flags, event, key is None)
     if not found and key is not None and not flags[0][1].is_experiment:
+        if flags[0][1].control and is_held_out(call.engine, unit.key):
+            return reply(Tracked([]))
         which = "in this window or the last" if named is None else "with this id"
         raise Failure(404, FLAG_NOT_FOUND, f"the unit has no decision of this flag {which}", key=key)
     writes: list[Write] = []
