@@ -18,7 +18,7 @@ import numpy as np
 from armwise.features.encoding.arms import read_arms
 from armwise.service.journal.events import Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision
+from armwise.service.model.model import DecisionOutcome, DrawRequest
 
 ARMS = read_arms([json.dumps(f"a{k}").encode() for k in range(10)])
 FADING = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0, "discount": 0.995}}
@@ -47,7 +47,7 @@ def earned(creation: Creation, seed: int, n: int, change: bool) -> tuple[np.ndar
             scaling=it.seen.scaling.journal,
         )  # fmt: skip
         before = len(model.drift.alarms)
-        model.register_decisions([JournaledDecision(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)])
+        model.register_decisions([Row(t + 1, t, "shop", "decision", "", b"", asked, seen=it.seen)])
         outcome = Reward(0.0, t + 1, lesson=float(luck < now[person, it.arm]))
         model.apply_outcomes([DecisionOutcome(outcome, asked, it.seen)])
         model.version = t + 1

@@ -35,7 +35,7 @@ def _created(seq: int, dim: int) -> Row:
 def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_anew: bool) -> None:
     """``begins_anew``: the application is created again, with longer rows, while decisions are on their way."""
     deciding = build_model(Creation(features={"dim": 16}))
-    rows, writes = [_created(1, 16)], {}
+    rows = [_created(1, 16)]
     deciding.version = deciding.since = 1
     if begins_anew:
         rows.append(_created(2, 32))
@@ -43,13 +43,12 @@ def test_a_fold_with_what_was_seen_at_hand_is_the_fold_of_the_journal(begins_ane
         context = msgspec.json.encode({"hour": k, "day": "Monday" if k % 2 else "Sunday"})
         decision, seen, _ = drawn(deciding, context, ARMS, [], k / 6)
         decision.write_arms()
-        row = Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
-        rows.append(row)
-        writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
+        body = msgspec.json.encode(decision)
+        rows.append(Row(len(rows) + 1, 0, "shop", "decision", f"e{k}", body, decision, seen=seen))
         deciding.observe_decision(decision, seen.stack)  # so that later ones are scaled
     at_hand: dict[str, Model] = {}
     read: dict[str, Model] = {}
-    fold(at_hand, rows, None, writes)
+    fold(at_hand, rows, None)
     fold(read, [Row(r.seq, r.time, r.app, r.kind, r.id, r.body) for r in rows], None)
     assert at_hand["shop"].agent.t == 7
     assert saving.dumps(at_hand["shop"]) == saving.dumps(read["shop"])
@@ -112,14 +111,14 @@ def test_a_reward_is_learnt_from_the_row_that_was_kept(monkeypatch: pytest.Monke
     deciding.version = deciding.since = 1
     decision, seen, _ = drawn(deciding, b'{"hour":9}', ARMS, [], 0.5)
     decision.write_arms()
-    made = Row(2, 0, "shop", "decision", "e", msgspec.json.encode(decision), decision)
+    made = Row(2, 0, "shop", "decision", "e", msgspec.json.encode(decision), decision, seen=seen)
     reward = Reward(1.0, decision=2, lesson=1.0)
     rows = [_created(1, 16), made, Row(3, 0, "shop", "reward", "e", msgspec.json.encode(reward), reward)]
     read: list[int] = []
     encode = HashedRows.rows
     monkeypatch.setattr(HashedRows, "rows", lambda *a: (read.append(a[1].tail.n), encode(*a))[1])  # type: ignore[func-returns-value]
     at_hand: dict[str, Model] = {}
-    fold(at_hand, rows, None, {2: Write("shop", "e", decision, stack=seen.stack, seen=seen)})
+    fold(at_hand, rows, None)
     assert (at_hand["shop"].lessons, read) == (1, [])
     read.clear()
     other: dict[str, Model] = {}
@@ -155,10 +154,11 @@ def test_of_events_only_those_of_other_processes_are_read() -> None:
     reading.rows = lambda seqs: (read.extend(seqs), rows(seqs))[1]  # type: ignore[method-assign, func-returns-value]
     reading.after = lambda *at: (read.append(-at[0]), after(*at))[1]  # type: ignore[method-assign, func-returns-value]
     learner.take_committed([one for one in committed if one[0].seq in (2, 3, 6)])
-    found, writes = learner._next()
-    assert ([row.seq for row in found], sorted(writes), read) == ([1, 2, 3, 4, 5, 6], [2, 3, 6], [1, 4, 5])
+    found = learner._next()
+    assert ([row.seq for row in found], read) == ([1, 2, 3, 4, 5, 6], [1, 4, 5])
+    assert [row.seq for row in found if row.at_hand is not None] == [2, 3, 6]
     learner.position = 6
-    assert [row.seq for row in learner._next()[0]] == [7, 8, 9]
+    assert [row.seq for row in learner._next()] == [7, 8, 9]
     assert read[3:] == [-6]
     for journal in (writing, reading):
         journal.connection.close()
@@ -184,7 +184,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
     """A difference would mean that a model depends on how the journal was cut: new names, a deferred decision, more
     than are watched for drift, some of which are overdue, a row too large to learn from, and rewards come between."""
     deciding = build_model(Creation(features={"dim": 16}))
-    rows, writes = [_created(1, 16)], {}
+    rows = [_created(1, 16)]
     deciding.version = deciding.since = 1
     for k in range(420):
         sent: dict[str, Any] = {"hour": k % 24, "day": "Monday" if k % 2 else "Sunday"}
@@ -199,7 +199,7 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
         row = Row(len(rows) + 1, time, "shop", "decision", f"e{k}", msgspec.json.encode(decision), decision)
         rows.append(row)
         if own or k == 200:
-            writes[row.seq] = Write("shop", row.id, decision, stack=seen.stack, seen=seen)
+            row.seen = seen
         if k % 5 == 3:
             earned = Reward(float(k % 2), decision=row.seq, lesson=float(k % 2))
             rows.append(Row(len(rows) + 1, time, "shop", "reward", row.id, msgspec.json.encode(earned), earned))
@@ -207,9 +207,9 @@ def test_decisions_begun_together_are_those_begun_one_by_one(
 
     def folded() -> Model:
         models: dict[str, Model] = {}
-        recent: dict[int, Any] = {}
+        recent: dict[int, Row] = {}
         for start in range(0, len(rows), at_once):
-            fold(models, rows[start : start + at_once], None, writes, recent)
+            fold(models, [msgspec.structs.replace(row) for row in rows[start : start + at_once]], None, recent)
         return models["shop"]
 
     together = folded()

@@ -25,7 +25,7 @@ from armwise.service.model.arms_alone import ArmsAlone
 from armwise.service.model.build import build_model
 from armwise.service.model.exporting import exported
 from armwise.service.model.merged_views import merge
-from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision, Model
+from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
 from tests.export.worlds import through_python
 
 RATES = (0.02, 0.03, 0.04, 0.06)
@@ -51,7 +51,7 @@ def live(model: Model, n: int, seed: int, useful: bool, columns: tuple[str, ...]
         [drawn] = model.decide([DrawRequest(text, ARMS, rng.random(), tokens)])
         made = Decision(msgspec.Raw(text), ARMS.raws, drawn.p.tolist(), drawn.arm, k, 1, 0.0)
         made.scaling = drawn.seen.scaling.journal
-        model.register_decisions([JournaledDecision(Row(2 * k, k, "shop", "decision", "", b""), made, drawn.seen)])
+        model.register_decisions([Row(2 * k, k, "shop", "decision", "", b"", made, seen=drawn.seen)])
         reward = float(rng.random() < rates[drawn.arm])
         model.apply_outcomes([DecisionOutcome(Reward(reward, 2 * k, lesson=reward), made, drawn.seen)])
         found[k - 1 - at] = rates[drawn.arm]
@@ -164,10 +164,10 @@ def test_a_model_that_decides_alone_is_a_fold_and_is_merged_copied_and_saved(soo
         made = Decision(msgspec.Raw(text), ARMS.raws, drawn.p.tolist(), drawn.arm, k, 1, 0.0)
         made.scaling, reward = drawn.seen.scaling.journal, float(rng.random() < rates[drawn.arm])
         row, outcome = Row(2 * k, k, "shop", "decision", "", b""), Reward(reward, 2 * k, lesson=reward)
-        quick.register_decisions([JournaledDecision(row, made, drawn.seen)])
+        quick.register_decisions([msgspec.structs.replace(row, at_hand=made, seen=drawn.seen)])
         quick.apply_outcomes([DecisionOutcome(outcome, made, drawn.seen)])
         again = msgspec.json.decode(msgspec.json.encode(made), type=Decision)  # as a replay reads it
-        slow.register_decisions([JournaledDecision(row, again)])
+        slow.register_decisions([msgspec.structs.replace(row, at_hand=again)])
         slow.apply_outcomes([DecisionOutcome(outcome, again)])
     assert quick.alone is not None and quick.alone.decides
     assert saving.dumps(quick) == saving.dumps(slow)

@@ -100,8 +100,8 @@ def test_zeros_that_come_when_windows_close_are_no_drift() -> None:
         clicks = rng.random(200) < 0.4
         for k in range(200):
             drift.watch(start + k, 0.4, deadline=start + 500)
-        alarms = [drift.settle(start + k, 1.0, 0.0, 1.0) for k in np.flatnonzero(clicks).tolist()]
-        alarms += [drift.settle(start + k, 0.0, 0.0, 1.0) for k in np.flatnonzero(~clicks).tolist()]
+        alarms = [drift.settle(start + k, 1.0, [0.0, 1.0]) for k in np.flatnonzero(clicks).tolist()]
+        alarms += [drift.settle(start + k, 0.0, [0.0, 1.0]) for k in np.flatnonzero(~clicks).tolist()]
         assert not any(alarms)
     assert (drift.n, drift.open, drift.earned) == (6000, {}, {})
 

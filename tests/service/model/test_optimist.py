@@ -13,7 +13,7 @@ from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import arm_to_json, read_context, read_named_arms
 from armwise.service.journal.events import DEFAULT_AGENT, Creation, Decision, Reward, Row, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.model import DecisionOutcome, DrawRequest, JournaledDecision, Model
+from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
 from armwise.service.model.versions import Challenger, draw_among
 
 AGENTS: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ def request(rng: random.Random, k: int) -> tuple[Any, list[Any]]:
 def by_steps(creation: Creation) -> Model:
     model = build_model(creation)
     assert model.optimist is not None
-    model.optimist = None
+    model.optimist = model.alone = None  # what stands beside it is taught in compiled calls alone
     return model
 
 
@@ -47,6 +47,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
     features = {"dim": dim, "interactions": dim != 21}
     creation = Creation(AGENTS[agent], features, settings=Settings(drift="off"))
     quick, slow, rng = build_model(creation), by_steps(creation), random.Random(dim)
+    quick.alone = None
     for k in range(120):
         context, arms = request(rng, k)
         (text, tokens), offered, u = read_context(context), read_named_arms(arms), rng.random()
@@ -57,8 +58,8 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
         made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
         made.scaling = ours.seen.scaling.journal
         row, outcome = Row(k + 1, k, "shop", "decision", "", b""), Reward(float(k % 2), k + 1, lesson=float(k % 2))
-        quick.register_decisions([JournaledDecision(row, made, ours.seen)])
-        slow.register_decisions([JournaledDecision(row, made)])  # as a replay does it, from what is journaled alone
+        quick.register_decisions([msgspec.structs.replace(row, at_hand=made, seen=ours.seen)])
+        slow.register_decisions([msgspec.structs.replace(row, at_hand=made)])  # as a replay does: from the journal
         quick.apply_outcomes([DecisionOutcome(outcome, made, ours.seen)])
         slow.apply_outcomes([DecisionOutcome(outcome, made)])
         quick.version = slow.version = k + 1
@@ -126,17 +127,17 @@ def test_decisions_registered_together_are_those_registered_one_by_one_to_the_bi
             [drawn] = quick.decide([DrawRequest(text, offered, rng.random(), tokens)])
             made = Decision(msgspec.Raw(text), offered.raws, drawn.p.tolist(), drawn.arm, k, 9, 0.0)
             made.scaling = drawn.seen.scaling.journal
-            batch.append(JournaledDecision(Row(k, k, "shop", "decision", "", b""), made, drawn.seen))
+            batch.append(Row(k, k, "shop", "decision", "", b"", made, seen=drawn.seen))
+        for row in batch:
+            slow.register_decisions([msgspec.structs.replace(row, seen=None)])
         quick.register_decisions(batch)
-        for row, made, _ in batch:
-            slow.register_decisions([JournaledDecision(row, made)])
         quick.version = slow.version = k
         waiting += batch
         while len(waiting) > 4:  # rewards come in any order
-            row, made, seen = waiting.pop(rng.randrange(len(waiting)))
+            row = waiting.pop(rng.randrange(len(waiting)))
             reward = float(k % 2) if k < 250 else -1.0
-            quick.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), made, seen)])
-            slow.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), made)])
+            quick.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), row.event, row.seen)])
+            slow.apply_outcomes([DecisionOutcome(Reward(reward, row.seq, lesson=reward), row.event)])
     assert quick.drift.alarms
     assert saving.dumps(quick) == saving.dumps(slow)
 

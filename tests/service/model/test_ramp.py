@@ -13,6 +13,7 @@ import armwise as aw
 from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.tokens import InvalidInput
+from armwise.native.tokens import arm_hash
 from armwise.service.engine.application import Application
 from armwise.service.journal.events import Change, Creation, Settings
 from armwise.service.model.build import build_model
@@ -30,7 +31,7 @@ def taught(share: float = 0.1, agent: dict[str, Any] | None = None) -> Model:
     model = build_model(made)
     for k, draws in enumerate((KNOWN, TRIED, TRIED)):
         for _ in range(draws):
-            model.counts.take(OLD.tail, k)
+            model.counts.add(arm_hash(OLD.tail.words, k), 1)
     drawn = model.see(b"{}", OLD)
     for _ in range(400):
         for k, reward in enumerate((0.2, 0.0, 0.0)):
@@ -58,7 +59,7 @@ def test_the_ramp_ends_when_the_arm_was_tried_and_begins_with_a_known_arm() -> N
     model = taught(0.1)
     for _ in range(TRIED):
         assert decide(model).p[3] == pytest.approx(0.1)
-        model.counts.take(ALL.tail, 3)
+        model.counts.add(arm_hash(ALL.tail.words, 3), 1)
     assert decide(model).p[3] == pytest.approx(0.925)
     fresh = build_model(Creation())  # all arms are new: nothing is held back
     assert decide(fresh).p.tolist() == [0.25] * 4
@@ -104,7 +105,7 @@ def test_an_agent_with_a_row_for_each_of_its_arms_has_none() -> None:
     """Asked about the known arms alone it refused, so every decision failed once an arm was known."""
     model = build_model(Creation({"class": "HybridLinUCB", "n_arms": 4, "shared": 64}))
     for _ in range(KNOWN):
-        model.counts.take(OLD.tail, 0)
+        model.counts.add(arm_hash(OLD.tail.words, 0), 1)
     drawn = model.see(b"{}", ALL)
     for _ in range(60):
         for k, reward in enumerate((0.2, 0.0, 0.0, 0.9)):
@@ -115,9 +116,9 @@ def test_an_agent_with_a_row_for_each_of_its_arms_has_none() -> None:
 def test_counts_are_bounded_saved_and_merged() -> None:
     counts = DrawCounts()
     for _ in range(KNOWN):
-        counts.take(OLD.tail, 0)
+        counts.add(arm_hash(OLD.tail.words, 0), 1)
     for k in range(MOST_COUNTED):
-        counts.take(read_arms([b'"arm%d"' % k]).tail, 0)
+        counts.add(arm_hash(read_arms([b'"arm%d"' % k]).tail.words, 0), 1)
     assert len(counts.drawn) == MOST_COUNTED and counts.known == 0  # the arm that was drawn longest ago went
     model = taught()
     again = saving.loads(saving.dumps(model))
@@ -126,7 +127,7 @@ def test_counts_are_bounded_saved_and_merged() -> None:
     views = merge([taught(), taught()])
     assert max(views[-1].counts.drawn.values()) == 2 * KNOWN and views[-1].counts.known == 1
     twin = model.copy()
-    twin.counts.take(ALL.tail, 3)
+    twin.counts.add(arm_hash(ALL.tail.words, 3), 1)
     assert len(model.counts.drawn) == 3  # shares nothing
 
 

@@ -25,7 +25,7 @@ from armwise.service.journal.writes import Write
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import merge
-from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
+from armwise.service.model.model import DecisionOutcome, Model
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.database import lose
 
@@ -122,7 +122,7 @@ def test_three_databases_learn_one_model(urls: list[str], spread: Spread) -> Non
         for row in journal.events():
             if isinstance(event := row.event, Decision):
                 made_at[row.seq] = event
-                one.register_decisions([JournaledDecision(row, event)])
+                one.register_decisions([row])
             elif isinstance(event, Sequel):
                 one.apply_outcomes([DecisionOutcome(event, made_at[event.decision])])
         journal.connection.close()

@@ -74,7 +74,7 @@ def test_versions_are_asked_shared_promoted_and_rolled_back_in_every_database(
     assert listed["lessons"] == 100
     with pytest.raises(Conflict):
         add_version(shards, "shop", "bold", BOLD)
-    with pytest.raises(InvalidInput, match="cannot be spread"):
+    with pytest.raises(InvalidInput, match="cannot be sharded"):
         add_version(shards, "shop", "fading", Creation({"class": "LinUCB", "discount": 0.9}, {"dim": 16}))
     share_version(shards, "shop", "bold", 0.0)
     promote(shards, "shop", "bold")

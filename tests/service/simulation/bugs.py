@@ -43,12 +43,11 @@ def lost_fence() -> Iterator[None]:
 def reward_applied_twice() -> Iterator[None]:
     """What was committed here is folded again, if it was read from the journal before."""
 
-    def following(self: Learner) -> tuple[list[Row], dict[int, Write]]:
+    def following(self: Learner) -> list[Row]:
         if self._committed:
-            own = [self._committed.popleft() for _ in range(min(len(self._committed), AT_ONCE))]
-            return [row for row, _ in own], {row.seq: write for row, write in own}
+            return [self._committed.popleft() for _ in range(min(len(self._committed), AT_ONCE))]
         assert self._journal is not None
-        return self._journal.after(self.position, AT_ONCE), {}
+        return self._journal.after(self.position, AT_ONCE)
 
     with mock.patch.object(Learner, "_next", following):
         yield

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 from armwise.core.agent import Agent
 from armwise.service.engine.ids import Ids
-from armwise.service.engine.learning.fold import Recent, drop_oldest, fold
+from armwise.service.engine.learning.fold import drop_oldest, fold
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.engine.requests.preparer import RequestPreparer
 from armwise.service.errors import Unknown
-from armwise.service.journal.events import Creation, Decision, Expiry, Lessons, decided
+from armwise.service.journal.events import Creation, Decision, Expiry, Lessons, Row, decided
 from armwise.service.journal.memory_journal import MemoryJournal
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
@@ -45,7 +45,7 @@ class MemoryEngine(RequestPreparer):
         self.journal = MemoryJournal()
         self._ids = Ids()
         self._random = random.Random(None if seed is None else f"decider {seed}").random
-        self._recent: dict[int, Recent] = {}
+        self._recent: dict[int, Row] = {}
         self._models: dict[str, Model] = {}
         self.journal.tick(int(clock() * 1000.0))
         if agent is None:
@@ -83,9 +83,7 @@ class MemoryEngine(RequestPreparer):
         [outcome] = self.journal.append((group,))
         if isinstance(outcome, Exception):
             raise outcome
-        appended = self.journal.appended
-        writes = {row.seq: write for row, write in appended}
-        fold(self._models, [row for row, _ in appended], self.journal, writes, self._recent)
+        fold(self._models, [row for row, _ in self.journal.appended], self.journal, self._recent)
         self._recent = drop_oldest(self._recent)
         return outcome
 

@@ -286,14 +286,9 @@ KINDS: dict[str, type[Event]] = {
 }
 _arms = msgspec.json.Decoder(list[msgspec.Raw])
 SEQUELS: tuple[type[Event], ...] = get_args(Sequel)
-_KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
+KIND_OF: dict[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}
-assert set(get_args(Event)) == set(_KIND_OF)
-
-
-def kind_of(event: Event) -> str:
-    """The tag of an event."""
-    return _KIND_OF[type(event)]
+assert set(get_args(Event)) == set(KIND_OF)
 
 
 class Row(msgspec.Struct, gc=False):  # no cycle goes through it
@@ -308,6 +303,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
     at_hand: Event | None = None  # the decoded body, if it is in memory
     arms: list[msgspec.Raw] | None = None  # the catalogue that the body refers to, if any
     request: str = ""  # its idempotency key, if it was loaded (``Journal.with_requests``)
+    seen: Any = None  # of a decision: what its agent saw (``EncodedRequest``), or its tokens, if they are in memory
 
     @property
     def event(self) -> Event:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
-from armwise.service.journal.events import Batch, Decision, Event, Reward, Row, Sequel, kind_of
+from armwise.service.journal.events import KIND_OF, Batch, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.rules import MAX_REWARDS, Status, check, happen, too_many_rewards
 from armwise.service.journal.writes import Appended, Write, Written, check_group, repeats
 
@@ -60,15 +60,15 @@ class Intake(ABC):
                 return Stale("a database was added that this process does not know: name it in its storage")
             only_asked = only_asked or (write.look and not isinstance(write.event, (Decision, Batch)))
         try:
-            check_group(group)
+            if len(group) > 1:
+                check_group(group)
             rewards: dict[tuple[str, str], int] = {}  # of this group, by decision
             for write in group:
                 key = write.app, write.id
                 before = rewards.get(key, 0)
-                if (refusal := self._refuse(write, before)) is not None:
+                if (refusal := self._refuse(write, key, before)) is not None:
                     return refusal
-                if isinstance(write.event, Reward):
-                    rewards[key] = before + 1
+                rewards[key] = before + 1 if isinstance(write.event, Reward) else before
         except (Conflict, Unknown) as error:
             return error
         except Damaged as error:  # an earlier event of the same id: other groups of this batch are not affected
@@ -83,19 +83,19 @@ class Intake(ABC):
         if write.again is not None and write.app in self.strange and not there:
             write.event, write.stack, write.seen, write.held = write.again(self.strange[write.app])
 
-    def _refuse(self, write: Write, rewards: int) -> Exception | None:
+    def _refuse(self, write: Write, key: tuple[str, str], rewards: int) -> Exception | None:
         """Raise if a write contradicts an earlier one; otherwise return the reason for a refusal, if any.
 
-        ``rewards`` is the number of rewards of its decision before it in its group.
+        ``key`` is its decision, ``rewards`` the number of rewards of that before it in its group.
         """
         seq = self.requests.get((write.app, write.request)) if write.request else None
         if seq is not None:
             row = self._row(seq)
             if (row.id != write.id and not write.fresh) or not repeats(row, write.event):
-                key = write.request.rpartition("\x1f")[2]  # as it was sent
-                raise Conflict(f"request {key} came before with other content")
+                sent = write.request.rpartition("\x1f")[2]
+                raise Conflict(f"request {sent} came before with other content")
             return None
-        event, status = write.event, self.known.get((write.app, write.id))
+        event, status = write.event, self.known.get(key)
         if write.look and status is None:
             if write.refusal is not None:
                 return write.refusal
@@ -149,11 +149,13 @@ class Intake(ABC):
     def enter(self, write: Write, event: Event) -> Row:
         """Give an event its number."""
         self.seq += 1
-        app, request, body = write.app, write.request, self.body(write, event)
-        row = Row(self.seq, self.time, app, kind_of(event), write.id, body, event, None, request)
+        body, seen = self.body(write, event), write.seen or write.stack
+        row = Row(
+            self.seq, self.time, write.app, KIND_OF[type(event)], write.id, body, event, None, write.request, seen
+        )
         self.appended.append((row, write))
-        if request:
-            self.requests[app, request] = row.seq
+        if write.request:
+            self.requests[write.app, write.request] = row.seq
         return row
 
     def _row(self, seq: int) -> Row:

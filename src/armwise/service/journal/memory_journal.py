@@ -41,20 +41,18 @@ class MemoryJournal(Intake):
         """Append groups of writes; each is accepted whole or refused with the reason."""
         self.appended, self.dirty = [], {}
         outcomes = [self.take(group) for group in groups]
+        waiting = self._waiting
         for row, _ in self.appended:
             self._events.append(row)
             if row.kind == "reward":
                 self._rewards.setdefault((row.app, row.id), []).append(row)
             elif row.kind == "decision":
-                self._wait(self.known[row.app, row.id])
+                status = self.known[row.app, row.id]
+                if not waiting or waiting[-1].deadline <= status.deadline:
+                    waiting.append(status)
+                else:  # the window was shortened
+                    bisect.insort(waiting, status, key=operator.attrgetter("deadline"))
         return outcomes
-
-    def _wait(self, status: Status) -> None:
-        waiting = self._waiting
-        if not waiting or waiting[-1].deadline <= status.deadline:
-            waiting.append(status)
-        else:  # the window was shortened
-            bisect.insort(waiting, status, key=operator.attrgetter("deadline"))
 
     def body(self, write: Write, event: Event) -> bytes:
         return b""

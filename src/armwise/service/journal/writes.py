@@ -94,8 +94,6 @@ def _contents(lessons: Lessons) -> list[Any]:
 
 def check_group(group: Sequence[Write]) -> None:
     """Raise Conflict if one event id or idempotency key occurs in a group with two contents."""
-    if len(group) < 2:
-        return
     first: dict[tuple[str, str], Write] = {}
     for write in group:
         if isinstance(write.event, Decision) and not write.fresh:

@@ -100,14 +100,21 @@ class DriftDetector(Saved):
                 return
             del self.open[first]
 
-    def settle(self, decision: int, reward: float, low: float, high: float) -> bool:
-        """Take in the reward of a decision; True raises the alarm.
+    def settle(self, decision: int, reward: float, ends: list[float]) -> bool:
+        """Take in the reward of a decision as the agent takes it; True raises the alarm. ``ends`` are what rewards were
+        between, and grow with it while decisions are watched.
 
-        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.settle(7, 1.0, 0.0, 1.0), drift.n
-        (False, 1)
+        >>> drift, ends = DriftDetector(), [0.0, 1.0]
+        >>> drift.watch(7, 0.5, 1000); drift.settle(7, 2.0, ends), drift.n, ends
+        (False, 1, [0.0, 2.0])
         """
+        if not self.open:
+            return False
+        if not ends[0] <= reward <= ends[1]:
+            ends[:] = [min(ends[0], reward), max(ends[1], reward)]
         if decision not in self.open:
             return False
+        low, high = ends
         if not self.earned and decision == next(iter(self.open)):
             return self.add(self.open.pop(decision)[0], reward, low, high)
         self.earned[decision] = reward
@@ -115,19 +122,6 @@ class DriftDetector(Saved):
         while self.open and (first := next(iter(self.open))) in self.earned:
             alarm |= self.add(self.open.pop(first)[0], self.earned.pop(first), low, high)
         return alarm
-
-    def surprised(self, decision: int, taken: float, ends: list[float]) -> bool:
-        """``settle`` of a reward as the agent takes it; ``ends`` are what rewards were between, and grow with it.
-
-        >>> drift, ends = DriftDetector(), [0.0, 1.0]
-        >>> drift.watch(7, 0.5, 1000); drift.surprised(7, 2.0, ends), ends
-        (False, [0.0, 2.0])
-        """
-        if not self.open:
-            return False
-        if not ends[0] <= taken <= ends[1]:
-            ends[:] = [min(ends[0], taken), max(ends[1], taken)]
-        return self.settle(decision, taken, ends[0], ends[1])
 
     def sound(self, version: int, kept: float) -> None:
         """Record an alarm at an event, from which earlier rewards count ``kept`` times as much.

@@ -29,6 +29,7 @@ from armwise.features.encoding.hashed import HashedRows
 from armwise.features.encoding.running_scale import Scaler
 from armwise.features.encoding.tokens import InvalidInput, PackedTokens, RequestTokens, part
 from armwise.native.choice import draw
+from armwise.native.tokens import arm_hash
 from armwise.service.journal.events import (
     ARRIVAL,
     CLOSE,
@@ -69,14 +70,6 @@ class DrawRequest(NamedTuple):
     tokens: PackedTokens | None = None
 
 
-class JournaledDecision(NamedTuple):
-    """A decision and its row; ``at_hand`` is what was seen of it, or its tokens, where that was kept."""
-
-    row: Row
-    decision: Decision
-    at_hand: AtHand = None
-
-
 class DecisionOutcome(NamedTuple):
     """What became of a decision; ``at_hand`` is what the agent saw when it was made, where that was kept.
 
@@ -84,7 +77,7 @@ class DecisionOutcome(NamedTuple):
 
     sequel: Sequel
     decision: Decision
-    at_hand: EncodedRequest | None = None
+    at_hand: AtHand = None
     deadline: int | None = None
 
 
@@ -128,15 +121,17 @@ class Model(saving.Saved):
 
     def decide(self, requests: Sequence[DrawRequest]) -> list[Drawn]:
         """Draw an arm for each request; an answer has the very distribution that its arm was drawn from."""
-        return [self._decide(*request) for request in requests]
+        found, ramps = [], self.counts.known and self.settings.new_arms < 1.0 and self.agent_view.any_arms
+        for request in requests:
+            drawn = self._draw(*request)
+            if ramps and drawn.note is None and drawn.held is None:
+                drawn = self._ramped(drawn, *request)
+            found.append(drawn)
+        return found
 
-    def _decide(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
-        drawn, share = self._draw(context, arms, u, tokens), self.settings.new_arms
-        if not self.counts.known or share >= 1.0 or not self.agent_view.any_arms:
-            return drawn
-        if drawn.note is not None or drawn.held is not None:
-            return drawn
-        new = self.counts.new(arms.tail)
+    def _ramped(self, drawn: Drawn, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
+        """The draw, or another one where new arms would get more than their share."""
+        new, share = self.counts.new(arms.tail), self.settings.new_arms
         if new is None or not beyond_ramp(drawn.p.tolist(), new, share):
             return drawn
         known = self._draw(context, arms.picked([k for k, is_new in enumerate(new) if not is_new]), u, tokens).p
@@ -148,7 +143,7 @@ class Model(saving.Saved):
         """What the agent draws by itself."""
         if self.optimist is not None:
             stack = RequestTokens(tokens or part(context, "c"), arms.tail)
-            return self.optimist.decide(self.scaler, stack, u, self._deciding_alone)
+            return self.optimist.decide(self.scaler, stack, u, self.alone)
         seen = self.see(context, arms, tokens)
         try:
             p, arm, note, held = self.draws.draw(seen.view, seen.arm_indices, u, self.in_flight, self.version)
@@ -166,16 +161,11 @@ class Model(saving.Saved):
         stack = RequestTokens(tokens or part(context, "c"), arms.tail)
         return self.agent_view.see(context, stack, arms.ids, self.scaler.scaling(stack))
 
-    @property
-    def _deciding_alone(self) -> ArmsAlone | None:
-        """What decides in the agent's place, where the context's interactions explain nothing."""
-        return self.alone if self.alone is not None and self.alone.decides else None
-
     def estimate(self, context: bytes, arms: ArmColumns) -> tuple[Floats, Floats | None]:
         """Each arm's estimate, and its width where the agent has one."""
-        if (alone := self._deciding_alone) is not None:
+        if self.alone is not None and self.alone.decides:
             stack = RequestTokens(part(context, "c"), arms.tail)
-            return alone.ridge.estimate(alone.row(stack, self.scaler.scaling(stack)))
+            return self.alone.ridge.estimate(self.alone.row(stack, self.scaler.scaling(stack)))
         seen = self.see(context, arms)
         means, widths = self.agent.estimate(seen.view)
         if seen.arm_indices is None:
@@ -194,60 +184,55 @@ class Model(saving.Saved):
 
     # ------------------------------------------------------------------ register decisions
 
-    def register_decisions(self, made: Sequence[JournaledDecision]) -> list[EncodedRequest | None]:
+    def register_decisions(self, made: Sequence[Row]) -> None:
         """Take in decisions in the order of the journal: the scale of their numbers, what is expected of them and, of
-        provisional ones, the default reward until the outcome is known. What was seen of each, where it was read."""
-        found: list[EncodedRequest | None] = []
-        together: list[tuple[JournaledDecision, EncodedRequest]] = []
-        for each in made:
-            seen = self._seen_by_optimist(each)
-            if seen is None:
-                if together:
-                    self._register_together(together)
-                    together = []
-                seen = self._register(each)
-            else:
-                together.append((each, seen))
-            found.append(seen)
+        provisional ones, the default reward until the outcome is known. A row's ``seen`` is what was seen of it then,
+        where it was read."""
+        together: list[tuple[Row, Decision, EncodedRequest]] = []
+        for row in made:
+            decision = decided(row)
+            if (seen := self._seen_by_optimist(decision, row.seen)) is not None:
+                row.seen = seen
+                together.append((row, decision, seen))
+                continue
+            if together:
+                self._register_together(together)
+                together = []
+            at_hand = self.watch_for_drift(row, decision, row.seen)
+            self.observe_decision(decision, at_hand)
+            self.learn_default(decision, at_hand=at_hand)
+            row.seen = at_hand if isinstance(at_hand, EncodedRequest) else None
         if together:
             self._register_together(together)
-        return found
 
-    def _seen_by_optimist(self, made: JournaledDecision) -> EncodedRequest | None:
+    def _seen_by_optimist(self, decision: Decision, at_hand: AtHand) -> EncodedRequest | None:
         """The row of a provisional decision that a compiled call can register with its neighbours; else None."""
-        _, decision, at_hand = made
         if self.optimist is None or decision.learn != PROVISIONAL or decision.deferred or decision.apprentice:
             return None
-        try:
-            seen = self.agent_view.recall(decision, stack_of(decision) if at_hand is None else at_hand)
-        except (ValueError, ArithmeticError):  # what becomes of it is said where it is registered by itself
-            return None
-        return seen if seen.chosen_row_only and seen.stack is not None else None
+        if not isinstance(at_hand, EncodedRequest):
+            try:
+                at_hand = self.agent_view.recall(decision, at_hand or stack_of(decision))
+            except (ValueError, ArithmeticError):  # what becomes of it is said where it is registered by itself
+                return None
+        return at_hand if at_hand.chosen_row_only and at_hand.stack is not None else None
 
-    def _register_together(self, made: Sequence[tuple[JournaledDecision, EncodedRequest]]) -> None:
+    def _register_together(self, made: Sequence[tuple[Row, Decision, EncodedRequest]]) -> None:
         assert self.optimist is not None
         taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
         lessons: list[Lesson] = []
-        for (_, decision, _), seen in made:
+        for _, decision, seen in made:
             default = decision.default, decision.rule
             if (reward := taken.get(default)) is None:
                 reward = taken[default] = self.to_agent_range(*default)
-            assert seen.stack is not None
-            self.counts.take(seen.stack.tail, decision.arm)
-            lessons.append(lesson_of(seen, decision, reward))
+            lesson = lesson_of(seen, decision, reward)
+            self.counts.add(arm_hash(lesson[1], decision.arm), 1)
+            lessons.append(lesson)
         expected = self.optimist.register(self.scaler, lessons)
         if self.alone is not None:
             self.alone.learn(lessons)
         if self.settings.drift != OFF:
-            for ((row, decision, _), _), hoped in zip(made, expected):
+            for (row, decision, _), hoped in zip(made, expected):
                 self.drift.watch_if_room(row.seq, hoped, row.time + decision.window, row.time)
-
-    def _register(self, made: JournaledDecision) -> EncodedRequest | None:
-        row, decision, at_hand = made
-        at_hand = self.watch_for_drift(row, decision, at_hand)
-        self.observe_decision(decision, at_hand)
-        self.learn_default(decision, at_hand=at_hand)
-        return at_hand if isinstance(at_hand, EncodedRequest) else None
 
     def watch_for_drift(self, row: Row, decision: Decision, at_hand: AtHand = None) -> AtHand:
         """Record the expected reward of a decision before anything is learnt of it; return its view."""
@@ -279,7 +264,7 @@ class Model(saving.Saved):
         stack = at_hand.stack if isinstance(at_hand, EncodedRequest) else at_hand
         stack = stack or stack_of(decision)
         self.scaler.take(stack)
-        self.counts.take(stack.tail, decision.arm)
+        self.counts.add(arm_hash(stack.tail.words, decision.arm), 1)
 
     def learn_default(self, decision: Decision, shown: bool = False, at_hand: AtHand = None) -> None:
         """Learn the default reward of a decision, provisionally, until its outcome is known."""
@@ -291,33 +276,27 @@ class Model(saving.Saved):
 
     def apply_outcomes(self, outcomes: Sequence[DecisionOutcome]) -> None:
         """Learn the outcomes of decisions; provisional rewards are corrected."""
-        for outcome in outcomes:
-            self._apply_outcome(*outcome)
-
-    def _apply_outcome(
-        self, sequel: Sequel, decision: Decision, at_hand: EncodedRequest | None, deadline: int | None
-    ) -> None:
-        seq, lesson = sequel.decision, sequel.lesson
-        if self.began_within(seq, decision):
-            return
-        provisional = decision.learn == PROVISIONAL
-        revises = provisional and self.revises
-        assumed = revises and seq > self.assumed
-        if lesson is None:
-            if isinstance(sequel, Activation) and sequel.shown and assumed:
-                self.learn_default(decision, shown=True)
-            return
-        if deadline is not None and provisional and not revises and self._waits_for_window(sequel):
-            heapq.heappush(self.waiting, (deadline, seq, lesson))
-            return
-        taken = self.to_agent_range(lesson, decision.rule)
-        drifted = self.drift.surprised(seq, taken, self.reward_ends)
-        if assumed and not isinstance(sequel, Activation):
-            self.correct_default(decision, lesson, at_hand, seq)
-        else:
-            self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
-        if drifted:
-            self.forget()
+        for sequel, decision, at_hand, deadline in outcomes:
+            seq, lesson = sequel.decision, sequel.lesson
+            if seq <= self.since and self._began_within(seq, decision):
+                continue
+            provisional = decision.learn == PROVISIONAL
+            revises = provisional and self.revises
+            assumed = revises and seq > self.assumed
+            if lesson is None:
+                if isinstance(sequel, Activation) and sequel.shown and assumed:
+                    self.learn_default(decision, shown=True)
+                continue
+            if deadline is not None and provisional and not revises and self._waits_for_window(sequel):
+                heapq.heappush(self.waiting, (deadline, seq, lesson))
+                continue
+            drifted = self.drift.settle(seq, self.to_agent_range(lesson, decision.rule), self.reward_ends)
+            if assumed and not isinstance(sequel, Activation):
+                self.correct_default(decision, lesson, at_hand, seq)
+            else:
+                self.learn(decision, lesson, at_hand, sequel.cost if isinstance(sequel, Reward) else None)
+            if drifted:
+                self.forget()
 
     def _waits_for_window(self, sequel: Sequel) -> bool:
         """Whether an outcome that another version corrects is learnt when the window closes, as the lack of others is:
@@ -338,7 +317,7 @@ class Model(saving.Saved):
 
     def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
         """Learn an outcome that waited for its window."""
-        drifted = self.drift.surprised(seq, self.to_agent_range(lesson, decision.rule), self.reward_ends)
+        drifted = self.drift.settle(seq, self.to_agent_range(lesson, decision.rule), self.reward_ends)
         self.learn(decision, lesson)
         if drifted:
             self.forget()
@@ -351,12 +330,10 @@ class Model(saving.Saved):
         """Return whether the default reward of a decision is learnt until its outcome is known."""
         return decision.learn == PROVISIONAL and self.learns == PROVISIONAL
 
-    def began_within(self, seq: int, decision: Decision) -> bool:
-        """Whether a decision was made before this model began, and no outcome of it is a lesson any more: a click would
-        be learnt before the lack of others."""
-        if seq > self.since or self.waits(decision):
-            return False
-        return seq <= self.assumed or not self.corrects(decision)
+    def _began_within(self, seq: int, decision: Decision) -> bool:
+        """Whether no outcome of a decision that was made before this model began is a lesson any more: a click would be
+        learnt before the lack of others."""
+        return not self.waits(decision) and (seq <= self.assumed or not self.corrects(decision))
 
     def learn_past(
         self, decision: Decision, seq: int, shown: bool, lesson: float | None, is_open: bool, cost: Any = None
@@ -371,16 +348,16 @@ class Model(saving.Saved):
         elif lesson is not None:
             self.learn(decision, lesson, cost=cost)
 
-    def correct_default(self, decision: Decision, reward: float, at_hand: EncodedRequest | None, seq: int) -> None:
+    def correct_default(self, decision: Decision, reward: float, at_hand: AtHand, seq: int) -> None:
         """Replace the default reward of a decision by its outcome."""
         before = self.to_agent_range(decision.default, decision.rule)
-        after = self.to_agent_range(reward, decision.rule)
         try:
-            given = read_reward(self.agent, after)
+            given = read_reward(self.agent, self.to_agent_range(reward, decision.rule))
             after = self.drift.faded(seq, before, given)
-            if self.optimist is not None and at_hand is not None and at_hand.chosen_row_only:
+            if self.optimist is not None:
                 if after != before:
-                    self.optimist.revise(at_hand.view, after - before)
+                    lesson = lesson_of(self.agent_view.recall(decision, at_hand), decision, after - before)
+                    self.optimist.revise(lesson, (after - before) * (before + given), self.alone)
             else:
                 view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
                 self.draws.begin_again()
@@ -390,14 +367,11 @@ class Model(saving.Saved):
                     self._revising._revise(view, choice, before, after)
                 elif after != before:
                     self._revising.revise(view, choice, before, after)
-            if self.alone is not None and after != before:
-                seen, by = self.agent_view.recall(decision, at_hand), after - before
-                self.alone.revise(lesson_of(seen, decision, by), by * (before + given))
         except (ValueError, ArithmeticError):  # the same on every replay, so the fold stays a function
             self.refused += 1
         self.lessons += 1
 
-    def learn(self, decision: Decision, reward: float, at_hand: EncodedRequest | None = None, cost: Any = None) -> None:
+    def learn(self, decision: Decision, reward: float, at_hand: AtHand = None, cost: Any = None) -> None:
         """Learn the reward of a journaled decision from the view in which it was made."""
         try:
             self.learn_reward(decision, reward, at_hand, cost)
@@ -407,24 +381,18 @@ class Model(saving.Saved):
 
     def learn_reward(self, decision: Decision, reward: float, at_hand: AtHand = None, cost: Any = None) -> None:
         """As ``learn``, but raise ValueError or ArithmeticError if the reward cannot be learnt."""
-        taken = self.to_agent_range(reward, decision.rule)
-        self.draws.begin_again()
-        if isinstance(at_hand, EncodedRequest) and at_hand.chosen_row_only and self.optimist is not None:
-            self.optimist.learn(at_hand.view, read_reward(self.agent, taken))
-            self._learn_alone(decision, at_hand, taken)
+        taken = read_reward(self.agent, self.to_agent_range(reward, decision.rule))
+        if self.optimist is not None:
+            self.optimist.learn(lesson_of(self.agent_view.recall(decision, at_hand), decision, taken), self.alone)
             return
+        self.draws.begin_again()
         view, choice = self.agent_view.recall_choice(decision, at_hand, self.name)
         if (
             self.draws.direct and at_hand is not None and not self.agent.n_costs
         ):  # rows of the encoder, an arm that was just drawn: known to be sound
-            teach(self.agent, view, choice, read_reward(self.agent, taken))
+            teach(self.agent, view, choice, taken)
         else:
             self.agent.learn(view, choice, taken, cost)
-        self._learn_alone(decision, at_hand, taken)
-
-    def _learn_alone(self, decision: Decision, at_hand: AtHand, reward: float) -> None:
-        if self.alone is not None:
-            self.alone.learn([lesson_of(self.agent_view.recall(decision, at_hand), decision, reward)])
 
     def forget(self) -> None:
         """After an alarm, discount what was learnt before, if the agent can and the settings ask for it."""
@@ -528,9 +496,11 @@ class Model(saving.Saved):
 
         A sum of several may lie beyond the ends of the range, and counts as the end then.
         """
+        if not self.rewards and rule != SUM:
+            return reward
         low, high = self.agent.reward_range
         if not self.rewards:
-            return min(max(reward, low), high) if rule == SUM else reward
+            return min(max(reward, low), high)
         if low == -np.inf or high == np.inf:
             return reward
         share = (reward - self.rewards[0]) / (self.rewards[1] - self.rewards[0])
@@ -550,6 +520,8 @@ class Model(saving.Saved):
         settings = msgspec.convert(state["settings"], Settings)
         waiting = [tuple(each) for each in state.get("waiting", ())]  # older snapshots do not have it
         super()._restore(state | {"settings": settings, "waiting": waiting})
+        if self.alone is not None and not (isinstance(self.alone, ArmsAlone) and self.optimist is not None):
+            raise ValueError(f"alone must be what stands beside an optimist, or None, got {self.alone!r:.60}")
         self._share_observed()
 
     def _share_observed(self) -> None:

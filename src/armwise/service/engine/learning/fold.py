@@ -27,20 +27,18 @@ from armwise.service.journal.events import (
     Row,
     Sequel,
     Version,
+    decided,
 )
 from armwise.service.journal.journal import Journal, SnapshotMark
 from armwise.service.journal.rules import Status, happen
 from armwise.service.journal.source import EventSource
-from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
-from armwise.service.model.drawing.encoded import AtHand, EncodedRequest
-from armwise.service.model.model import DecisionOutcome, JournaledDecision, Model
+from armwise.service.model.drawing.encoded import EncodedRequest
+from armwise.service.model.model import DecisionOutcome, Model
 from armwise.service.model.versions import Challenger, fold_version, inherit
 
 log = logging.getLogger("armwise.service")
 
-# A decision, what was seen of the arm that was drawn, where that was kept, and when its window closes.
-Recent = tuple[Decision, EncodedRequest | None, int]
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
 ANEW = ("create", "import")  # the kinds of events with which a model begins anew
@@ -52,29 +50,29 @@ def fold(
     models: dict[str, Model],
     rows: Sequence[Row],
     journal: EventSource | None,
-    writes: dict[int, Write] | None = None,
-    recent: dict[int, Recent] | None = None,
+    recent: dict[int, Row] | None = None,
     broken: dict[str, str] | None = None,
 ) -> None:
     """Fold events into the models of their applications, in order.
 
     An application whose events cannot be folded goes from ``models`` to ``broken`` (None: it is an error). Where the
     journal cannot be read, that is no fault of theirs: it is raised, and all is folded again later.
-    ``writes`` and ``recent`` spare reading what is still in memory: they change how fast it is, and nothing else.
+    What a row has ``seen``, and ``recent``, the decisions whose rewards may come soon, spare reading what is still in
+    memory: they change how fast it is, and nothing else.
 
     >>> models = {}
     >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
     >>> models["shop"].version
     1
     """
-    writes, recent = writes or {}, {} if recent is None else recent
+    recent = {} if recent is None else recent
     unreadable: tuple[type[Exception], ...] = () if journal is None else journal.errors
     lessons: dict[int, int] = {}  # the decision that an event is about, where there is something to learn
     for row in rows:
         try:
             if row.kind == DECISION:
-                if isinstance(made := row.event, Decision):
-                    recent[row.seq] = made, None, row.time + made.window  # what was seen of it: when it is registered
+                decided(row)
+                recent[row.seq] = row
             elif decision := row.teaches:
                 lessons[row.seq] = decision
         except ValueError:  # it is found again, and named, when its turn comes
@@ -84,8 +82,8 @@ def fold(
     if missing and journal is not None:
         for seq, row in journal.rows(missing).items():
             with contextlib.suppress(ValueError):  # its lesson says what is the matter
-                if isinstance(made := row.event, Decision):
-                    recent[seq] = made, None, row.time + made.window
+                decided(row)
+                recent[seq] = row
     at, n = 0, len(rows)
     while at < n:
         row = rows[at]
@@ -96,7 +94,7 @@ def fold(
             run = _decisions_from(model, rows, at, recent)
             at += len(run)
             try:
-                _register(model, run, writes, recent)
+                _register(model, run)
             except Exception as error:
                 if broken is None:
                     raise
@@ -111,11 +109,10 @@ def fold(
             match event := row.event:
                 case Reward() | Activation() | Expiry() if model is not None:
                     if row.seq in lessons:
-                        taught, kept, deadline = recent[lessons[row.seq]]
-                        anew_since = taught.version < max(
-                            model.since, model.versions_changed_at
-                        )  # then it would see it otherwise
-                        model.apply_outcomes([DecisionOutcome(event, taught, None if anew_since else kept, deadline)])
+                        about = recent[lessons[row.seq]]
+                        taught = decided(about)
+                        seen = about.seen if _saw_as_now(model, taught) else None
+                        model.apply_outcomes([DecisionOutcome(event, taught, seen, about.time + taught.window)])
                 case Creation() as creation:
                     models[row.app] = _made(creation, journal, row, model)
                     if model is not None:
@@ -144,9 +141,10 @@ def fold(
             if row.kind in ANEW:
                 leader.since, leader.name = row.seq, f"v{row.seq}"
             if leader.versions:
-                about, _, until = recent[lessons[row.seq]] if row.seq in lessons else (None, None, None)
+                taught = decided(recent[lessons[row.seq]]) if row.seq in lessons else None
+                until = None if taught is None else recent[lessons[row.seq]].time + taught.window
                 for challenger in leader.versions.values():
-                    challenger.follow(row, about, leader.name, until)
+                    challenger.follow(row, taught, leader.name, until)
         except unreadable:
             raise
         except Exception as error:
@@ -158,18 +156,20 @@ def fold(
             broken.pop(row.app, None)
 
 
-def drop_oldest(recent: dict[int, Recent]) -> dict[int, Recent]:
-    """Return the decisions to keep for their rewards.
+def drop_oldest(recent: dict[int, Row]) -> dict[int, Row]:
+    """Return the decisions to keep for their rewards; forget what was seen of the others.
 
     >>> drop_oldest({})
     {}
     """
-    if (more := len(recent) - MOST_RECENT) > MOST_RECENT:  # one by one each would look for where they begin
-        return dict(itertools.islice(recent.items(), more, None))
-    return recent
+    if (more := len(recent) - MOST_RECENT) <= MOST_RECENT:
+        return recent
+    for row in itertools.islice(recent.values(), more):
+        row.seen = None  # a journal in memory keeps the row
+    return dict(itertools.islice(recent.items(), more, None))  # one by one each would look for where they begin
 
 
-def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int, Recent]) -> Sequence[Row]:
+def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int, Row]) -> Sequence[Row]:
     """The consecutive decisions of one application from that of a row on; one at a time if it has versions."""
     app, end, n = rows[at].app, at + 1, len(rows)
     if not (model.versions or model.waiting):
@@ -178,24 +178,25 @@ def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int
     return rows[at:end]
 
 
-def _register(model: Model, run: Sequence[Row], writes: dict[int, Write], recent: dict[int, Recent]) -> None:
-    made, since = [], max(model.since, model.versions_changed_at)
+def _register(model: Model, run: Sequence[Row]) -> None:
     for row in run:
-        seq = row.seq
-        decision, write = recent[seq][0], writes.get(seq)
-        at_hand: AtHand = None
-        if write is not None:  # what a model saw that has since begun anew, this one would see otherwise
-            at_hand = (write.seen if decision.version >= since else None) or write.stack
-        made.append(JournaledDecision(row, decision, at_hand))
-    for (row, decision, _), seen in zip(made, model.register_decisions(made)):
-        if seen is not None:
-            recent[row.seq] = decision, _row_of(seen, decision.arm), row.time + decision.window
+        if isinstance(row.seen, EncodedRequest) and not _saw_as_now(model, decided(row)):
+            row.seen = row.seen.stack
+    model.register_decisions(run)
+    for row in run:
+        if row.seen is not None:
+            row.seen = _kept(row.seen, decided(row).arm)
     model.version = run[-1].seq
     for challenger in model.versions.values():
         challenger.follow(run[-1], None, model.name)
 
 
-def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int, Recent], now: float) -> None:
+def _saw_as_now(model: Model, decision: Decision) -> bool:
+    """Whether the model that a decision was drawn from has not begun anew since, and would see it alike."""
+    return decision.version >= model.since and decision.version >= model.versions_changed_at
+
+
+def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int, Row], now: float) -> None:
     """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
     for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
         model = one.model if isinstance(one, Challenger) else one
@@ -204,12 +205,10 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
             read = journal.rows(missing) if missing and journal is not None else {}
             for _, seq, lesson in due:
                 with contextlib.suppress(ValueError):  # a decision that is damaged
-                    made = recent[seq][0] if seq in recent else read[seq].event
-                    assert isinstance(made, Decision)
-                    one.learn_waiting(seq, made, lesson)
+                    one.learn_waiting(seq, decided(recent[seq] if seq in recent else read[seq]), lesson)
 
 
-def _row_of(seen: EncodedRequest, arm: int) -> EncodedRequest | None:
+def _kept(seen: EncodedRequest, arm: int) -> EncodedRequest | None:
     """What to keep of the view until the reward comes: the row, if it is short, and the tokens; where the arms have
     many, those of the one that was drawn."""
     if not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from threading import Thread
 
 from armwise.core import saving
-from armwise.service.engine.learning.fold import Recent, drop_oldest, fold, give_up, refold, restore
+from armwise.service.engine.learning.fold import drop_oldest, fold, give_up, refold, restore
 from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
@@ -74,10 +74,10 @@ class Learner:
         self._changed = system.condition()
         self._thread: Thread | None = None
         self._journal: Journal | None = None
-        self._committed: deque[tuple[Row, Write]] = deque()
+        self._committed: deque[Row] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
         self._in_flight: dict[tuple[str, str], InFlight] = {}
-        self._recent: dict[int, Recent] = {}  # decisions whose rewards may come soon
+        self._recent: dict[int, Row] = {}  # decisions whose rewards may come soon
         self._saving = system.lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
         self._saved = -1  # the last event that the snapshots have; below 0: there may be none of this process
@@ -307,7 +307,7 @@ class Learner:
             if write.held is not None:
                 write.held.journaled(row.seq)
         if len(self._committed) < MOST_PENDING:  # beyond, the journal is read; nothing is lost
-            self._committed.extend(committed)
+            self._committed.extend(row for row, _ in committed)
         self.news.set()
 
     def _fold(self) -> bool:
@@ -317,32 +317,32 @@ class Learner:
         one waits for no rest after it.
         """
         assert self._journal is not None
-        rows, writes = self._next()
+        rows = self._next()
         for start in range(0, len(rows), PIECE):
             piece = rows[start : start + PIECE]
-            fold(self.masters, piece, self._journal, writes, self._recent, self.broken)
+            fold(self.masters, piece, self._journal, self._recent, self.broken)
             self.position = piece[-1].seq
             if not self._waiters or start + PIECE < len(rows):
                 self._journal.pace.rest()
         self._recent = drop_oldest(self._recent)
         return bool(rows)
 
-    def _next(self) -> tuple[list[Row], dict[int, Write]]:
-        """The next events, and which of them this process wrote; only the others are read from the journal."""
+    def _next(self) -> list[Row]:
+        """The next events; only those that this process did not write are read from the journal."""
         assert self._journal is not None
-        own: dict[int, tuple[Row, Write]] = {}
-        while self._committed and self._committed[0][0].seq <= self.position + AT_ONCE:
-            row, write = self._committed.popleft()
+        own: dict[int, Row] = {}
+        while self._committed and self._committed[0].seq <= self.position + AT_ONCE:
+            row = self._committed.popleft()
             if row.seq > self.position:
-                own[row.seq] = row, write
+                own[row.seq] = row
         if not own:
-            return self._journal.after(self.position, AT_ONCE), {}
+            return self._journal.after(self.position, AT_ONCE)
         between = [seq for seq in range(self.position + 1, max(own) + 1) if seq not in own]
         others = self._journal.rows(between) if between else {}  # they are durable: what came after them is
         if len(others) < len(between):
-            return self._journal.after(self.position, AT_ONCE), {}
-        found = {seq: row for seq, (row, _) in own.items()} | others
-        return [found[seq] for seq in sorted(found)], {seq: write for seq, (_, write) in own.items()}
+            return self._journal.after(self.position, AT_ONCE)
+        found = own | others
+        return [found[seq] for seq in sorted(found)]
 
     def _publish(self, pause: float = 0.0) -> None:
         if self.published == self.position and len(self.models) == len(self.masters):

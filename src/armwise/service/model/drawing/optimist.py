@@ -27,9 +27,10 @@ class Optimist:
         self.agent, self._optimism, self._encoder = agent, optimism, encoder
 
     def decide(self, scaler: Scaler, tokens: RequestTokens, u: float, alone: ArmsAlone | None = None) -> Drawn:
-        """Draw an arm with ``u``, by rows without interactions where ``alone`` is given; the view is the arm's row."""
+        """Draw an arm with ``u``, by rows without interactions where ``alone`` decides; the view is the arm's row."""
         optimism, encoder, arms = self._optimism, self._encoder, tokens.tail
-        ridge, interactions = (optimism.ridge, encoder.interactions) if alone is None else (alone.ridge, False)
+        crossed = alone is None or not alone.decides
+        ridge, interactions = (optimism.ridge, encoder.interactions) if crossed else (alone.ridge, False)
         try:
             arm, p, row, scaling = decide_optimistic(
                 tokens.context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
@@ -38,7 +39,7 @@ class Optimist:
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         scaled = Scaling(scaling)
-        if alone is not None:
+        if not crossed:
             row = encoder.rows(tokens.only(arm), scaled)
         return Drawn(arm, p, None, EncodedRequest(row, None, scaled, tokens, True))
 
@@ -61,14 +62,18 @@ class Optimist:
                 context, arms, n, row, taken, *_ = made[done]
                 scaler.take(RequestTokens(PackedTokens(context, 0), ArmTokens(n, arms)))
                 with contextlib.suppress(ValueError, ArithmeticError):  # it is counted when its outcome is refused, too
-                    self.learn(row, taken)
+                    teach(self.agent, row, _DRAWN, taken)
                 done += 1
         return expected
 
-    def learn(self, row: Floats, taken: float) -> None:
-        """Learn the reward of the arm with this row."""
-        teach(self.agent, row, _DRAWN, taken)
+    def learn(self, lesson: Lesson, alone: ArmsAlone | None) -> None:
+        """Learn a reward."""
+        teach(self.agent, lesson[3], _DRAWN, lesson[4])
+        if alone is not None:
+            alone.learn([lesson])
 
-    def revise(self, row: Floats, by: float) -> None:
-        """Add a difference to the reward that was learnt of the arm with this row."""
-        self._optimism.ridge.revise(row, 0, by)
+    def revise(self, lesson: Lesson, squares: float, alone: ArmsAlone | None) -> None:
+        """Add a difference, that of ``lesson``, to a reward that was learnt, and ``squares`` to its square."""
+        self._optimism.ridge.revise(lesson[3], 0, lesson[4])
+        if alone is not None:
+            alone.revise(lesson, squares)

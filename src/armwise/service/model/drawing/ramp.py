@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from armwise.core import saving
 from armwise.core.agent import Floats
 from armwise.features.encoding.tokens import ArmTokens
-from armwise.native.tokens import arm_hash, found_by_arm
+from armwise.native.tokens import found_by_arm
 
 TRIED, KNOWN = 100, 1000
 MOST_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
@@ -24,9 +24,9 @@ class DrawCounts(saving.Saved):
     """How often each arm was drawn, by the hash of its id, the one drawn longest ago first.
 
     >>> from armwise.features.encoding.arms import read_arms
+    >>> from armwise.native.tokens import arm_hash
     >>> arms, counts = read_arms([b'"a"', b'"b"']).tail, DrawCounts()
-    >>> for _ in range(KNOWN):
-    ...     counts.take(arms, 0)
+    >>> counts.add(arm_hash(arms.words, 0), KNOWN)
     >>> counts.new(arms)
     [False, True]
     """
@@ -37,16 +37,12 @@ class DrawCounts(saving.Saved):
         self.drawn: dict[int, int] = {}
         self.known = 0  # arms that were drawn ``KNOWN`` times
 
-    def take(self, arms: ArmTokens, arm: int) -> None:
-        """Count a draw.
+    def add(self, id: int, draws: int) -> None:
+        """Count draws of an arm, by the hash of its id.
 
-        >>> from armwise.features.encoding.arms import read_arms
-        >>> counts = DrawCounts(); counts.take(read_arms([b'"a"']).tail, 0); list(counts.drawn.values())
-        [1]
+        >>> counts = DrawCounts(); counts.add(7, 1); counts.drawn
+        {7: 1}
         """
-        self._add(arm_hash(arms.words, arm), 1)
-
-    def _add(self, id: int, draws: int) -> None:
         before = self.drawn.pop(id, 0)
         self.drawn[id] = before + draws
         self.known += before < KNOWN <= before + draws
@@ -81,13 +77,12 @@ class DrawCounts(saving.Saved):
     def merge(self, other: DrawCounts) -> None:
         """Add what another has counted.
 
-        >>> from armwise.features.encoding.arms import read_arms
         >>> one, two = DrawCounts(), DrawCounts()
-        >>> two.take(read_arms([b'"a"']).tail, 0); one.merge(two); one.drawn == two.drawn
-        True
+        >>> two.add(7, 1); one.merge(two); one.drawn
+        {7: 1}
         """
         for id, draws in other.drawn.items():
-            self._add(id, draws)
+            self.add(id, draws)
 
     def copy(self) -> DrawCounts:
         """An equal one that shares nothing.
