@@ -149,13 +149,11 @@ class Intake(ABC):
     def enter(self, write: Write, event: Event) -> Row:
         """Give an event its number."""
         self.seq += 1
-        body, seen = self.body(write, event), write.seen or write.stack
-        row = Row(
-            self.seq, self.time, write.app, KIND_OF[type(event)], write.id, body, event, None, write.request, seen
-        )
+        app, request, body, seen = write.app, write.request, self.body(write, event), write.seen or write.stack
+        row = Row(self.seq, self.time, app, KIND_OF[type(event)], write.id, body, event, None, request, seen)
         self.appended.append((row, write))
-        if write.request:
-            self.requests[write.app, write.request] = row.seq
+        if request:
+            self.requests[app, request] = row.seq
         return row
 
     def _row(self, seq: int) -> Row:

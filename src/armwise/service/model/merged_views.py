@@ -16,6 +16,7 @@ from armwise.features.encoding.running_scale import Scaler
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.journal.events import Creation
 from armwise.service.model.build import build_model
+from armwise.service.model.drawing.draws import Draws
 from armwise.service.model.inside import copied, counts_choices
 from armwise.service.model.model import Model
 from armwise.service.model.versions import Challenger, by_role, role
@@ -75,7 +76,7 @@ def _views(parts: list[Model], scaler: Scaler) -> list[Model]:
     for part in [*parts, parts[0]]:
         view = Model(agent, part.encoder, part.arms, part.rewards)
         view.scaler, view.settings, view.counts, view.alone = scaler, part.settings, counts, alone
-        view.draws.share(part.draws)
+        view.draws = Draws(agent, part.draws)
         view.version, view.since, view.versions_changed_at = part.version, part.since, part.versions_changed_at
         view.assumed = part.assumed
         view.name, view.previous = part.name, part.previous

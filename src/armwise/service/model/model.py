@@ -531,17 +531,15 @@ class Model(saving.Saved):
 
     def copy(self) -> Model:
         """A copy that shares nothing which learning or deciding changes."""
-        twin = Model(copied(self.agent), self.encoder, self.arms, self.rewards)
-        twin.scaler, twin.counts = copy.deepcopy(self.scaler), self.counts.copy()
-        twin.settings = self.settings
+        twin = copy.copy(self)
+        twin.agent = copied(self.agent)
+        twin.agent_view, twin.draws = self.agent_view.of_copy(twin.agent), Draws(twin.agent, self.draws)
+        twin._revising = twin.agent if isinstance(twin.agent, Revising) else None
+        optimism = optimism_of(twin.agent)
+        twin.optimist = None if optimism is None else Optimist(twin.agent, optimism, self.encoder)
         twin.alone = None if self.alone is None else self.alone.copy()
-        twin.draws.share(self.draws)
-        twin.version, twin.since, twin.assumed = self.version, self.since, self.assumed
-        twin.lessons, twin.refused = self.lessons, self.refused
-        twin.drift, twin.reward_ends = self.drift.copy(), list(self.reward_ends)
-        twin.name, twin.previous, twin.versions_changed_at = self.name, self.previous, self.versions_changed_at
-        twin.waiting = list(self.waiting)
-        if self.versions:
-            twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}
-            twin._share_observed()
+        twin.scaler, twin.counts, twin.drift = copy.deepcopy(self.scaler), self.counts.copy(), self.drift.copy()
+        twin.reward_ends, twin.waiting, twin.in_flight = list(self.reward_ends), list(self.waiting), None
+        twin.versions = {name: challenger.copy() for name, challenger in self.versions.items()}
+        twin._share_observed()
         return twin

@@ -23,7 +23,7 @@ from armwise.core.agent import Floats, make_choice
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import PackedTokens
 from armwise.native.choice import draw
-from armwise.service.journal.events import Decision, Lessons, Row, Sequel, Share, Version
+from armwise.service.journal.events import Decision, Lessons, Row, Sequel, Share, Version, decided
 from armwise.service.model.drawing.encoded import Drawn
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
@@ -88,29 +88,29 @@ class Challenger(saving.Saved):
         twin.share, twin.broken = self.share, self.broken
         return twin
 
-    def follow(self, row: Row, decision: Decision | None, leader: str, deadline: int | None = None) -> None:
-        """Fold in an event after the leading version; ``decision`` is the one that it is about, with its deadline.
+    def follow(self, row: Row, made: Row | None) -> None:
+        """Fold in an event after the leading version; ``made`` is the decision that it is about.
 
         >>> from armwise.service.journal.events import Creation
         >>> from armwise.service.model.build import build_model
         >>> one = Challenger(build_model(Creation()))
         >>> one.follow(Row(2, 0, "shop", "decision", "e1", b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,'
-        ...     b'"window":1,"default":0.0}'), None, "v1"); one.model.agent.t
+        ...     b'"window":1,"default":0.0}'), None); one.model.agent.t
         2
         """
         if self.broken:
             return
         try:
-            self._follow(row, decision, leader, deadline)
+            self._follow(row, made)
             self.model.version = row.seq
         except Exception:  # the same on every replay; the others never notice
             log.exception("the version %s of %s is broken by event %s", self.model.name, row.app, row.seq)
             self.broken, self.share = row.seq, 0.0
 
-    def _follow(self, row: Row, decision: Decision | None, leader: str, deadline: int | None) -> None:
+    def _follow(self, row: Row, made: Row | None) -> None:
         match row.event:
-            case Decision() as made:
-                seen = self._own(made)
+            case Decision() as drawn:
+                seen = self._own(drawn)
                 with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say
                     self.model.count_choice(seen)  # the leader has scaled its numbers
                 self.model.learn_default(seen, at_hand=self.model.watch_for_drift(row, seen))
@@ -119,8 +119,10 @@ class Challenger(saving.Saved):
                 self.model.scaler, self.model.counts = copy.deepcopy(scaler), counts.copy()
                 self.model.warm_start(lessons)
                 self.model.scaler, self.model.counts = scaler, counts
-            case event if isinstance(event, Sequel) and decision is not None:
-                self.model.apply_outcomes([DecisionOutcome(event, self._own(decision), deadline=deadline)])
+            case event if isinstance(event, Sequel) and made is not None:
+                about = decided(made)
+                outcome = DecisionOutcome(event, self._own(about), deadline=made.time + about.window)
+                self.model.apply_outcomes([outcome])
 
     def count_foreign_decision(self, seq: int, decision: Decision) -> None:
         """Count a decision of another process while it is in flight.

@@ -141,10 +141,9 @@ def fold(
             if row.kind in ANEW:
                 leader.since, leader.name = row.seq, f"v{row.seq}"
             if leader.versions:
-                taught = decided(recent[lessons[row.seq]]) if row.seq in lessons else None
-                until = None if taught is None else recent[lessons[row.seq]].time + taught.window
+                made = recent[lessons[row.seq]] if row.seq in lessons else None
                 for challenger in leader.versions.values():
-                    challenger.follow(row, taught, leader.name, until)
+                    challenger.follow(row, made)
         except unreadable:
             raise
         except Exception as error:
@@ -188,7 +187,7 @@ def _register(model: Model, run: Sequence[Row]) -> None:
             row.seen = _kept(row.seen, decided(row).arm)
     model.version = run[-1].seq
     for challenger in model.versions.values():
-        challenger.follow(run[-1], None, model.name)
+        challenger.follow(run[-1], None)
 
 
 def _saw_as_now(model: Model, decision: Decision) -> bool:

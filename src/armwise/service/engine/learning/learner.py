@@ -364,7 +364,9 @@ class Learner:
 
     def _share_in_flight(self, app: str, model: Model) -> None:
         """Let a model, and the versions beside it, count what is under way, whichever copy drew it."""
-        leading = model.in_flight = self._in_flight.setdefault((app, ""), InFlight())
+        if (app, "") not in self._in_flight:
+            self._in_flight[app, ""] = InFlight()
+        leading = model.in_flight = self._in_flight[app, ""]
         for name, challenger in model.versions.items():
             challenger.model.in_flight = self._in_flight.setdefault((app, name), InFlight(leading))
 

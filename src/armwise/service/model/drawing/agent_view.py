@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,6 +46,17 @@ class AgentView:
         self._by_itself = not (arms or agent.n_costs or counts_choices(agent)) and (
             agent.sees == "features" and agent.plain_input
         )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
+
+    def of_copy(self, agent: Agent) -> AgentView:
+        """The same for a copy of the agent.
+
+        >>> import armwise
+        >>> AgentView(armwise.UCB1(n_arms=2), HashedRows(8)).of_copy(armwise.UCB1(n_arms=2)).reads_one_row
+        False
+        """
+        twin = copy.copy(self)
+        twin._agent = agent
+        return twin
 
     def see(self, context: bytes, stack: RequestTokens, ids: Sequence[str], scaling: Scaling) -> EncodedRequest:
         """What the agent sees of a request, whose tokens are ``stack``.

@@ -22,22 +22,15 @@ class Draws:
     (array([0.5, 0.5]), 1)
     """
 
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
+    def __init__(self, agent: Agent, copied: Draws | None = None) -> None:
+        self._agent = agent  # a copy of the one of ``copied``
         self._lock = threading.Lock()
         self._twin: Agent | None = None
-        self._plain = [False]  # whether the agent is known to have nothing to note; copies share what one finds out
-        self.counts = counts_choices(agent)
+        # Whether the agent is known to have nothing to note; copies share what one finds out.
+        self._plain: list[bool] = [False] if copied is None else copied._plain
+        self.counts: bool = counts_choices(agent) if copied is None else copied.counts
         # The encoder's rows are finite and of the right shape, so they need not be checked again.
         self.direct = agent.sees in ("features", "shared") and agent.plain_input
-
-    def share(self, other: Draws) -> None:
-        """Take over what another ``Draws`` found out about the same kind of agent.
-
-        >>> import armwise
-        >>> Draws(armwise.LinUCB(dim=2)).share(Draws(armwise.LinUCB(dim=2)))
-        """
-        self._plain = other._plain
 
     def begin_again(self) -> None:
         """Discard the twin: the agent has learnt something since.

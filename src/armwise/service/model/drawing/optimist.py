@@ -29,8 +29,9 @@ class Optimist:
     def decide(self, scaler: Scaler, tokens: RequestTokens, u: float, alone: ArmsAlone | None = None) -> Drawn:
         """Draw an arm with ``u``, by rows without interactions where ``alone`` decides; the view is the arm's row."""
         optimism, encoder, arms = self._optimism, self._encoder, tokens.tail
-        crossed = alone is None or not alone.decides
-        ridge, interactions = (optimism.ridge, encoder.interactions) if crossed else (alone.ridge, False)
+        ridge, interactions = optimism.ridge, encoder.interactions
+        if alone is not None and alone.decides:
+            ridge, interactions = alone.ridge, False
         try:
             arm, p, row, scaling = decide_optimistic(
                 tokens.context.counted, arms.words, arms.n, scaler.names, scaler.counts, scaler.means, scaler.squares,
@@ -39,7 +40,7 @@ class Optimist:
         except ValueError as error:
             raise InvalidInput(str(error)) from None
         scaled = Scaling(scaling)
-        if not crossed:
+        if interactions != encoder.interactions:
             row = encoder.rows(tokens.only(arm), scaled)
         return Drawn(arm, p, None, EncodedRequest(row, None, scaled, tokens, True))
 
