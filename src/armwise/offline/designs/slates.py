@@ -274,18 +274,17 @@ class _Scorer:
         if name == "pi":
             # r (sum_l w_l - L + 1): the pseudo-inverse for slots filled independently
             weights = (self.alone - 1.0).sum(axis=1) + 1.0
-            scores = weights * log.totals
             said = ("biased: pi is for slots that are filled independently, which these are not",) * _together(log)
-            return self._tested("pi", scores, scores, weights, said)
+            return self._tested("pi", weights * log.totals, weights, said)
         if name == "iips":
             scores = (self.alone * self._rewards()).sum(axis=1)
-            return self._tested("iips", scores, scores, self._mean(self.alone), self._dependent())
-        scores = (self.down * self._rewards()).sum(axis=1)
-        return self._tested("rips", scores, scores if name == "rips" else self._cascade(), self._mean(self.down))
+            return self._tested("iips", scores, self._mean(self.alone), self._dependent())
+        scores = (self.down * self._rewards()).sum(axis=1) if name == "rips" else self._cascade()
+        return self._tested("rips", scores, self._mean(self.down))
 
-    def _tested(self, name: str, scores: Floats, shown: Floats, weights: Floats, said: tuple[str, ...] = ()) -> Scored:
+    def _tested(self, name: str, shown: Floats, weights: Floats, said: tuple[str, ...] = ()) -> Scored:
         """The scores with what a test says of their assumption: nothing, a wider interval, or a warning."""
-        p = self._p_value(name, scores)
+        p = self._p_value(name)
         if p < _FALSE_ALARM:
             said = (*said, f"{_ASSUMED[name]} (p = {p:.1g}): take sips")
         return Scored(shown, weights, said, without=("sips", self._whole) if p < IN_DOUBT else None)
@@ -294,11 +293,16 @@ class _Scorer:
     def _whole(self) -> Floats:
         return np.asarray(self.down[:, -1] * self.log.totals)
 
-    def _p_value(self, name: str, scores: Floats) -> float:
+    def _p_value(self, name: str) -> float:
         """Of an estimator's assumption: its difference from "sips", which has none, and interactions."""
-        doubts = [self._whole - scores]
-        if name == "iips":
-            doubts.append((self.down * self._rewards()).sum(axis=1) - scores)  # it holds only if rips does
+        whole = self.down[:, -1:]
+        if name == "pi":
+            weights = (self.alone - 1.0).sum(axis=1, keepdims=True) + 1.0
+            doubts = [_difference(whole, weights, self.log.totals[:, None])]
+        elif name == "rips":
+            doubts = [_difference(whole, self.down, self._rewards())]
+        else:  # it holds only if rips does
+            doubts = [_difference(more, self.alone, self._rewards()) for more in (whole, self.down)]
         return shared_level([(8.0, self._interactions.p_value(name)), *((1.0, _p_value(doubt)) for doubt in doubts)])
 
     @cached_property
@@ -350,6 +354,17 @@ class _Scorer:
                     self.down[mine, slot] * (self._rewards()[mine, slot] - own) + before[mine, slot] * expected
                 )
         return scores
+
+
+def _difference(more: Floats, fewer: Floats, rewards: Floats) -> Floats:
+    """What rewards bring under one weight of each slot beyond another: of mean 0 where both are right.
+
+    Rewards are less their mean: both weights have the mean 1, so that a constant changes nothing but what a sample adds
+    whose weights average far from 1, since it has few rows of what the target shows.
+    """
+    total = np.abs(fewer).sum(axis=0)
+    centred = rewards - (np.abs(fewer) * rewards).sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.asarray(((more - fewer) * centred).sum(axis=1))
 
 
 class _SlotModel:
