@@ -8,10 +8,14 @@ _SLOT = re.compile(r"\x1f\d+")  # what follows the caller's id in the id of a sl
 
 
 class Conflict(Exception):
-    """The same id (or idempotency key) came before with other content; a slot is named by the id of its list."""
+    """The same id (or idempotency key) came before with other content; a slot is named by the id of its list.
 
-    def __init__(self, message: str) -> None:
+    ``id`` is the decision's id, if the message names one.
+    """
+
+    def __init__(self, message: str, id: str = "") -> None:
         super().__init__(_SLOT.sub("", message))
+        self.id = id
 
 
 class Unknown(Exception):

@@ -420,9 +420,10 @@ class HostedExperiment:
             try:
                 written: list[Written] = self.engine.writer.write(known) if known else []
             except Conflict as error:
-                units = {write.id: unit for unit, _, write in read}
-                named = next((id for id in units if id in str(error)), "")
-                raise ValueError(str(error).replace(f"decision {named}", f"unit {units.get(named)!r}")) from None
+                said = str(error)
+                for unit in [unit for unit, _, write in read if write.id == error.id]:
+                    said = said.replace(f"decision {error.id}", f"unit {unit!r}")
+                raise ValueError(said) from None
             for write, each in zip(known, written, strict=True):
                 late = isinstance(event := each.row.event, Reward) and event.late
                 statuses[id(write)] = "repeated" if each.again or each.repeated else "late" if late else "taken"

@@ -126,7 +126,7 @@ def check(event: Event, status: Status | None, id: str, time: int, rewards: int 
 
 def too_many_rewards(id: str) -> Conflict:
     """The refusal of a reward beyond ``MAX_REWARDS``."""
-    return Conflict(f"decision {id} has {MAX_REWARDS} rewards already, which is the maximum")
+    return Conflict(f"decision {id} has {MAX_REWARDS} rewards already, which is the maximum", id)
 
 
 def happen(event: Event, status: Status | None, time: int) -> Event:
