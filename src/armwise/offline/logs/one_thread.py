@@ -16,11 +16,7 @@ _limits: Any = None
 
 @contextmanager
 def one_thread(wanted: bool = True) -> Iterator[None]:
-    """Hold BLAS to one thread (where threadpoolctl, which scikit-learn brings, is installed); nests and overlaps.
-
-    >>> with one_thread():
-    ...     pass
-    """
+    """Hold BLAS to one thread (where threadpoolctl, which scikit-learn brings, is installed); nests and overlaps."""
     global _inside, _limits
     pools = None
     if wanted:

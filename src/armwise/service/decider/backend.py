@@ -151,10 +151,7 @@ def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:
 
 
 def read_clock(clock: Any) -> None:
-    """ValueError unless a given clock gives seconds.
-
-    >>> read_clock(lambda: 0.0)
-    """
+    """ValueError unless a given clock gives seconds."""
     told = clock() if callable(clock) else clock
     if clock is not None and not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
         raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")

@@ -35,10 +35,7 @@ class CommitCounts:
         self._arm_of: dict[int, str] = {}
 
     def take(self, committed: Sequence[tuple[Row, Write]]) -> None:
-        """Count what was committed.
-
-        >>> CommitCounts().take([])
-        """
+        """Count what was committed."""
         for row, write in committed:
             event = row.at_hand
             if isinstance(event, Decision):

@@ -126,17 +126,11 @@ class Writer:
         return self.system.monotonic() - self._proved < BUSY
 
     def doubt(self) -> None:
-        """Find out soon whether the journal can be written, where nothing has been for some seconds.
-
-        >>> Writer(lambda: None, now=lambda: 0).doubt()
-        """
+        """Find out soon whether the journal can be written, where nothing has been for some seconds."""
         self.doubted = self.system.monotonic() - self._proved > PROVED
 
     def stop(self) -> None:
-        """Commit what was submitted, then end; what comes after is refused.
-
-        >>> Writer(lambda: None, now=lambda: 0).stop()
-        """
+        """Commit what was submitted, then end; what comes after is refused."""
         self._open = False
         if self._thread is not None:
             self._queue.put(None)
@@ -162,13 +156,7 @@ class Writer:
         self._queue.put((group, done, via))
 
     def work(self, task: Callable[[Journal], None]) -> None:
-        """Run a task with the journal, between two commits.
-
-        >>> writer = Writer(lambda: "journal", now=lambda: 0)
-        >>> writer.start()
-        >>> writer.work(lambda journal: None)
-        >>> writer.stop()
-        """
+        """Run a task with the journal, between two commits."""
         if self._open:
             self._queue.put(task)
 

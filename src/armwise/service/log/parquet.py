@@ -21,10 +21,7 @@ class Missing(Exception):
 
 
 def check() -> None:
-    """Raise ``Missing`` if Parquet cannot be written here.
-
-    >>> check()
-    """
+    """Raise ``Missing`` if Parquet cannot be written here."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError as error:

@@ -77,10 +77,7 @@ def trial(model: Model) -> None:
 
 
 def check_creation(creation: Creation) -> None:
-    """Raise InvalidInput if an application cannot be created from this description.
-
-    >>> check_creation(Creation())
-    """
+    """Raise InvalidInput if an application cannot be created from this description."""
     trial(build_model(creation))
 
 

@@ -125,13 +125,7 @@ class Challenger(saving.Saved):
                 self.model.apply_outcomes([outcome])
 
     def count_foreign_decision(self, seq: int, decision: Decision) -> None:
-        """Count a decision of another process while it is in flight.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-        >>> Challenger(build_model(Creation())).count_foreign_decision(7, asked)
-        """
+        """Count a decision of another process while it is in flight."""
         in_flight, name = self.model.in_flight, self.model.name
         if in_flight is not None and self.model.draws.counts and not self.broken:
             with contextlib.suppress(ValueError, ArithmeticError):  # arms that it cannot have, say

@@ -33,10 +33,7 @@ class JsonLines(logging.Formatter):
 
 
 def check_level(level: str) -> None:
-    """Raise ValueError if the level is unknown.
-
-    >>> check_level("info")
-    """
+    """Raise ValueError if the level is unknown."""
     if level not in LEVELS:
         raise ValueError(f"log_level must be {', '.join(LEVELS[:-1])} or {LEVELS[-1]}, got {level!r}")
 

@@ -37,11 +37,6 @@ class Learner:
     """One thread that owns the models; ``models`` holds what it published last, which nobody changes.
 
     ``served`` are those of them that are configured (``applications``; None: all) and work.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> store = SQLite.temporary()
-    >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
-    >>> learner.recover(); learner.start(); learner.stop(); store.close()
     """
 
     def __init__(
@@ -118,13 +113,7 @@ class Learner:
         log.info("recovered", extra={"data": data})
 
     def catch_up(self) -> None:
-        """Fold in all events and publish.
-
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> store = SQLite.temporary()
-        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
-        >>> learner.recover(); learner.catch_up(); store.close()
-        """
+        """Fold in all events and publish."""
         while self._fold():
             pass
         self._publish()
@@ -214,10 +203,7 @@ class Learner:
             self._saved = seq
 
     def refresh(self) -> None:
-        """Serve the applications that are configured now.
-
-        >>> Learner(None, None, None).refresh()
-        """
+        """Serve the applications that are configured now."""
         with self._changed:
             self.served = self._to_serve()
 

@@ -174,10 +174,7 @@ class InFlight:
                 self._twin = None
 
     def begin_again(self) -> None:
-        """Discard the twin: it has counted a choice that came to nothing.
-
-        >>> InFlight().begin_again()
-        """
+        """Discard the twin: it has counted a choice that came to nothing."""
         self._twin = None
 
     def _drop(self, place: int) -> None:
