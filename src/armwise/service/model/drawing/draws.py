@@ -33,11 +33,7 @@ class Draws:
         self.direct = agent.sees in ("features", "shared") and agent.plain_input
 
     def begin_again(self) -> None:
-        """Discard the twin: the agent has learnt something since.
-
-        >>> import armwise
-        >>> Draws(armwise.LinUCB(dim=2)).begin_again()
-        """
+        """Discard the twin: the agent has learnt something since."""
         self._twin = None
 
     def draw(
