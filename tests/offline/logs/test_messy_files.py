@@ -68,6 +68,15 @@ def test_a_problem_of_a_csv_is_at_the_line_that_an_editor_shows(write):
     assert second.startswith("line 6: reward is missing in column 'reward'")
 
 
+def test_a_reward_outside_its_range_is_at_its_line_or_at_its_row_where_rows_are_left_out(write, capsys):
+    rows = ["0,a,0,0.5"] * 20 + ["0,a,0,x", "", "0,b,7,0.5"]
+    path = write("\n".join(["x,arm,reward,probability", *rows]) + "\n")
+    asked = ("evaluate", path, "--policy", "arm:b", "--reward-range", "0,1", "--skip-bad-rows")
+    assert "row 20: the reward is 7.0, outside reward_range" in run(capsys, *asked)[2]
+    path = write(Path(path).read_text().replace("0.5\n0,a,0,x\n", "0.5\n"))
+    assert "line 23: the reward is 7.0, outside reward_range" in run(capsys, *asked[:-1])[2]
+
+
 def test_lines_of_several_files_are_counted_in_each(write):
     one = write("arm,reward\na,0\nb,1\n", "one.csv")
     two = write("arm,reward\na,0\nb,\n", "two.csv")
@@ -330,6 +339,10 @@ def test_the_design_that_is_found():
     filled = aw.offline.PropensityModel().fill(Log.from_pandas(frame, probabilities=None))
     assert evaluate(filled, aw.Constant(1), "dr").plan.design.startswith(
         "estimated: the log does not say how its arms were drawn, so a logistic model of the arms estimates"
+    )
+    again = aw.offline.PropensityModel().fill(Log.from_pandas(frame))  # they are in the log, and were not wanted
+    assert evaluate(again, aw.Constant(1), "dr").plan.design.startswith(
+        "estimated: the log's own probabilities are left aside, as asked, so a logistic model of the arms estimates"
     )
     assert evaluate(Log.from_pandas(frame, probabilities=None), aw.Constant(1), "dm").plan.design.startswith("unknown")
 

@@ -80,7 +80,7 @@ class EvaluationSettings:
         if self.stated_range and len(rows) and not (rewards.min() >= self.low and rewards.max() <= self.high):
             row = int(np.argmax((rewards < self.low) | (rewards > self.high)))
             raise ValueError(
-                f"row {rows.start + row}: the reward is {rewards[row]}, outside reward_range ({self.low:g}, "
+                f"{rows.place(row)}: the reward is {rewards[row]}, outside reward_range ({self.low:g}, "
                 f"{self.high:g}), which the interval rests on: give reward_range=(low, high)"
             )
         weights = raw = np.ones(len(rows))
@@ -94,7 +94,7 @@ class EvaluationSettings:
             if self.given_weight is not None and len(rows) and weights.max() > self.given_weight * (1.0 + 1e-9):
                 row = int(weights.argmax())
                 raise ValueError(
-                    f"row {rows.start + row}: the weight is {weights[row]:g}, above max_weight "
+                    f"{rows.place(row)}: the weight is {weights[row]:g}, above max_weight "
                     f"({self.given_weight:g}), which the interval rests on: leave max_weight out, or give the largest "
                     "that is possible"
                 )

@@ -338,7 +338,8 @@ class TableSource:
     def _names(self) -> ColumnNames:
         c = self._columns
         contexts = tuple(label for name in c.contexts for label in self._labels(name))
-        return ColumnNames(c.arms, c.rewards, c.probabilities, contexts, self._lines)
+        lines = None if self._skip else self._lines  # rows that are left out are not counted
+        return ColumnNames(c.arms, c.rewards, c.probabilities, contexts, lines)
 
     # ------------------------------------------------------------------ rows
 

@@ -63,7 +63,8 @@ class Log:
     (2, 2)
     """
 
-    estimated: str | None = None  # the model that estimated the probabilities, where the log itself has none
+    estimated: str | None = None  # the model that estimated the probabilities
+    left_aside = False  # whether estimated probabilities stand in place of the log's own
     _trimmed: Mapping[str, int] = MappingProxyType({})  # rows that ``trimmed`` left out, by reason
     _copies: str | None = None  # what to say of duplicate rows, once it was asked for
     costs: Floats | None = None  # what each row's arm cost, where the log says so; (n, m) in several resources
@@ -629,6 +630,7 @@ class Log:
             raise LogError(found)
         log = self._like(rows)
         log.costs, log.estimated = self.costs, estimated
+        log.left_aside = estimated is not None and (self.left_aside or (self.has_probabilities and not self.estimated))
         return log
 
     def _like(self, rows: LogBlock, which: Any = None) -> Log:
@@ -639,7 +641,7 @@ class Log:
             every = np.arange(len(self)) if before is None else before
             log._origin = (source, before if which is None else every[which])
         log._rows, log._source, log.n_arms, log.arm_names = rows, None, self.n_arms, self.arm_names
-        log._described, log.estimated = self._described, self.estimated
+        log._described, log.estimated, log.left_aside = self._described, self.estimated, self.left_aside
         log._copies = self._copies if which is None else None
         return log
 

@@ -111,6 +111,11 @@ class LogBlock:
     def __len__(self) -> int:
         return len(self.arms)
 
+    def place(self, row: int) -> str:
+        """Where a row of the block stands: its line in a CSV file, else its number in the log."""
+        lines = None if self.names is None else self.names.lines
+        return f"row {self.start + row}" if lines is None else lines.place(self.start + row)
+
     def take(self, which: Any) -> LogBlock:
         """The rows that a slice, a mask or row numbers select (numbering starts again where it is not a slice)."""
         moved = self.start + (which.start or 0) if isinstance(which, slice) else 0
@@ -344,10 +349,8 @@ def problems(rows: LogBlock) -> list[str]:
     found = _wrong_shapes(rows)
     if found:
         return found
-    lines = None if rows.names is None else rows.names.lines
-    place = (lambda i: f"row {i}") if lines is None else lines.place
     whole = [texts[WHOLE_COLUMN] for texts in (rows.unread or {}).values() if WHOLE_COLUMN in texts]
-    return whole + [f"{place(rows.start + i)}: {text}" for i, _, text in row_problems(rows)]
+    return whole + [f"{rows.place(i)}: {text}" for i, _, text in row_problems(rows)]
 
 
 def row_problems(rows: LogBlock) -> list[tuple[int, str, str]]:

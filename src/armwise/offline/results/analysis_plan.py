@@ -120,9 +120,9 @@ def design_of(log: Log) -> str:
     'unknown: the log has no probabilities, so only a reward model can answer'
     """
     if log.estimated:
-        return (
-            f"estimated: the log does not say how its arms were drawn, so {log.estimated} estimates the probabilities"
-        )
+        why = "the log's own probabilities are left aside, as asked" if log.left_aside else (
+            "the log does not say how its arms were drawn")  # fmt: skip
+        return f"estimated: {why}, so {log.estimated} estimates the probabilities"
     if not log.has_probabilities:
         return "unknown: the log has no probabilities, so only a reward model can answer"
     rows = log.first_rows
