@@ -58,6 +58,21 @@ def test_terms_have_the_uplift_as_their_mean() -> None:
     assert sums == pytest.approx([(one - two) @ pays, (two - one) @ pays])
 
 
+def test_no_policy_is_said_to_earn_less_than_nothing() -> None:
+    """Clicks of 5 %; a third of the visitors see the first arm mostly, the others in 3 of 100 decisions. The mean of
+    the terms said in 64 of 200 runs that it earns less than 0, and was off by 0.082 on average; now by 0.037."""
+    errors = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = np.where(rng.random(400) < 1 / 3, 0.933, 0.033)  # the leading arm changes with the visitor
+        drawn, clicks = rng.random(400) < p, (rng.random(400) < 0.05).astype(np.float64)
+        first = Weights(drawn / p, 1.0 / p, np.ones(400))
+        value, low, high = uplift_interval(Weights(*np.ones((3, 400))), first, clicks, 0.0, 1.0)
+        assert low <= value <= high and -1e-12 <= clicks.mean() - value <= 1.0
+        errors.append(abs(value))
+    assert np.mean(errors) < 0.05
+
+
 def test_what_could_not_be_drawn_widens_the_interval() -> None:
     """The second policy plays an arm that is never drawn: nothing says that the first is better."""
     played, never = Weights(*np.ones((3, 2000))), Weights(*np.zeros((3, 2000)))

@@ -12,6 +12,9 @@ which takes most of the variance away, and moved so far to their safe sides, 0 a
 large the weights may be; only that side matters for a lower end. The upper end is the lower end of the two policies
 exchanged.
 
+The estimate is the difference of the two self-normalised means, sum(w r) / sum(w): each lies among the rewards, as what
+a policy earns does, where the mean of the terms may not.
+
 Intervals are the empirical-Bernstein confidence sequence of Howard, Ramdas, McAuliffe, Sekhon (2021), Theorem 4, with
 their stitched boundary (10): it holds at all times at once, for the mean uplift so far, where policies learn too.
 """
@@ -72,8 +75,13 @@ def uplift_interval(
         _side(*pair, (rewards - low) / width, delta / 2.0) for pair in ((first, second), (second, first))
     )
     least, most = max(below / n - room_below, -1.0), min(room_above - above / n, 1.0)
-    middle = min(max((below - above) / n / 2.0, least), most)
-    return width * middle, width * least, width * most
+    middle = min(max(_self_normalised(first, rewards) - _self_normalised(second, rewards), width * least), width * most)
+    return middle, width * least, width * most
+
+
+def _self_normalised(policy: Weights, rewards: Floats) -> float:
+    """What a policy earns per decision; without a decision of it, the mean of all."""
+    return float(np.average(rewards, weights=policy.weight if policy.weight.any() else None))
 
 
 def uplift_terms(one: Weights, two: Weights, gained: Floats) -> Floats:
