@@ -107,7 +107,21 @@ def test_a_horizon_counts_what_came_within_it_for_all(where: dict[str, Any]) -> 
         shop.reward(two, 1.0)  # late: not learnt, but earned, and said
         late = shop.log()
         assert late.rewards.tolist() == [5.0, -3.0, 9.0]
-        assert late.remarks[-1].startswith("1 decisions were rewarded after their window")
+        assert late.remarks[-1].startswith("1 decision was rewarded after it was closed")
+
+
+@pytest.mark.parametrize("rule", ["latest", "sum", "mean", "max", "min"])
+def test_a_reward_after_a_final_one_is_late(where: dict[str, Any], rule: str) -> None:
+    with shop_of(where, window=DAY, rule=rule) as (shop, clock):
+        made = shop.decide({}, arms=["a", "b"])
+        told = [shop.reward(made, 1.0).status, shop.reward(made, 2.0, final=True).status]
+        lessons = shop._backend.model().lessons
+        assert [*told, shop.reward(made, 4.0, final=True).status] == ["taken", "taken", "late"]
+        assert shop._backend.model().lessons == lessons
+        clock.now += 1.0
+        log = shop.log()
+        assert log.rewards[0] == {"latest": 4.0, "sum": 7.0, "mean": 7.0 / 3.0, "max": 4.0, "min": 1.0}[rule]
+        assert log.remarks[-1].startswith("1 decision was rewarded after it was closed")
 
 
 def test_every_outcome_told_leaves_nothing_out(where: dict[str, Any]) -> None:

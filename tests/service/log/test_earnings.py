@@ -80,6 +80,22 @@ def test_a_reward_that_comes_after_its_cohort_was_judged_moves_the_number(
     assert (seen["cohort"]["late"], seen["cohort"]["moved"]) == (1, pytest.approx(0.1))
 
 
+def test_a_reward_after_a_final_one_moves_the_number_and_is_late(engines: Callable[..., Engine]) -> None:
+    """It was answered as taken, was not learnt, and moved the number without a word."""
+    engine = engines(window=60.0, rule="sum")
+    for k in range(10):
+        engine.decide("shop", b"{}", ARMS, id=f"e{k}")
+        engine.writer.write([engine.prepare_reward("shop", f"e{k}", 0.0, final=True)])
+    engine.reward("shop", "e3", 1.0)
+    watch = Watch(engine, "shop")
+    seen = watch.look()
+    watch.close()
+    assert seen["cohort"]["within"] == "the whole window" and seen["cohort"]["n"] == 10
+    assert seen["rewards"]["mean"] == pytest.approx(0.1)
+    assert (seen["cohort"]["late"], seen["cohort"]["moved"]) == (1, pytest.approx(0.1))
+    assert seen["open"]["n"] == 0
+
+
 def test_what_is_open_is_foretold(engines: Callable[..., Engine]) -> None:
     """200 shops of 400 decisions: what they bring after the look lies between the ends in 95 % (here at least 90)."""
     from armwise.service.journal.events import Decision, Reward, Row
@@ -125,7 +141,8 @@ def test_rewards_come_to_the_same_in_a_journal_and_in_a_log(rule: str) -> None:
             value = rng.choice([-1.0, 0.0, 0.25, 2.0])
             rewards.append((rng.random(), value))
             status.reward(value, 5)
-        assert Record(20.0, 10.0, -0.5, rule, STATUSES[2], False, rewards).worth() == pytest.approx(status.outcome)
+        record = Record(20.0, 10.0, -0.5, rule, STATUSES[2], False, rewards, len(rewards))
+        assert record.worth() == pytest.approx(status.outcome)
 
 
 def test_a_cohort_is_a_matter_of_age() -> None:

@@ -39,6 +39,7 @@ class Record(NamedTuple):
     status: str
     promised: bool  # that every outcome is reported, zeros too
     rewards: Sequence[tuple[float, float]]  # (age of the decision when it came, value), in order
+    in_time: int  # how many of the rewards, the first ones, came before the decision was closed
 
     @property
     def known(self) -> bool:
@@ -56,10 +57,9 @@ class Record(NamedTuple):
         """Return whether an outcome was promised and never came."""
         return self.promised and self.status == CLOSED and not self.rewards
 
-    @property
-    def late(self) -> bool:
-        """Whether a reward came after its window."""
-        return any(age > self.window for age, _ in self.rewards)
+    def late(self, horizon: float = WHOLE) -> bool:
+        """Return whether a reward within the horizon came after the decision was closed."""
+        return any(horizon >= self.window or age <= horizon for age, _ in self.rewards[self.in_time :])
 
 
 class Cohort(NamedTuple):
@@ -163,6 +163,19 @@ def broken_promise(silent: int) -> str:
         f"learn is 'arrival', which promises every outcome, zeros too, but none came of {silent:,} decisions whose "
         "window is over: use learn='close', which learns again from the start"
     )
+
+
+def late_rewards(n: int) -> str:
+    """Return a remark on decisions that were rewarded late; "" where there are none.
+
+    >>> late_rewards(1)
+    '1 decision was rewarded after it was closed (by the end of its window, or a final reward); that counts here, and \
+was not learnt'
+    """
+    if not n:
+        return ""
+    who = "1 decision was rewarded after it was" if n == 1 else f"{n:,} decisions were rewarded after they were"
+    return f"{who} closed (by the end of its window, or a final reward); that counts here, and was not learnt"
 
 
 def duration(seconds: float) -> str:

@@ -67,8 +67,9 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         return self.rule == EARLIEST and self.n > 1
 
     def reward(self, value: float, time: int, cost: float | list[float] | None = None, final: bool = False) -> Reward:
-        """Apply a reward; a late one changes nothing, a final one closes the decision."""
-        event = Reward(value, self.seq, late=time > self.deadline, cost=cost, final=final)
+        """Apply a reward; a late one changes nothing, a final one closes the decision: what comes after it is late."""
+        late = time > self.deadline or (self.closed and self.rule != EARLIEST)  # where the earliest counts: repeated
+        event = Reward(value, self.seq, late=late, cost=cost, final=final)
         if event.late:
             return event
         self.n += 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.features.encoding.arms import read_arm
-from armwise.offline.logs.cohorts import CLOSED, OPEN, WHOLE, Cohort, Record, cohort
+from armwise.offline.logs.cohorts import CLOSED, OPEN, Cohort, Record, cohort
 from armwise.service.engine.requests.slots import slot_of
 from armwise.service.journal.events import ARRIVAL, EARLIEST, Activation, Decision, Reward, Row, Share
 from armwise.service.model.uplift import Weights, running_means, uplift_interval
@@ -37,7 +37,8 @@ _TABLE = np.dtype(
         ("drawable", "f8"),  # how many these are
         ("first", "f8"),  # 1 where the caller's first arm was drawn
         ("slot", "i4"),  # of a list, from 1; 0: a decision of its own
-        ("p_first", "f8"), ("earliest", "?"), ("promised", "?"), ("active", "?"), ("final", "?"), ("rewarded", "?"),
+        ("p_first", "f8"), ("earliest", "?"), ("promised", "?"), ("active", "?"), ("final", "?"),
+        ("in_time", "i4"),  # rewards before it was closed
     ]
 )  # fmt: skip
 
@@ -72,13 +73,18 @@ class Delays(NamedTuple):
         return table
 
     @property
-    def window(self) -> float | None:
-        """The age by which nearly all has come; None where more may come than was seen."""
+    def enough(self) -> float | None:
+        """The age by which nearly all has come that did; None where nothing came."""
         if not len(self.means):
             return None
         steps = np.abs(np.diff(self.means, prepend=self.begins)).cumsum()
-        enough = float(self.ages[int(np.searchsorted(steps, ENOUGH * steps[-1]))])
-        return enough if 2.0 * enough <= self.oldest else None
+        return float(self.ages[int(np.searchsorted(steps, ENOUGH * steps[-1]))])
+
+    @property
+    def window(self) -> float | None:
+        """The age by which nearly all has come; None where more may come than was seen."""
+        enough = self.enough
+        return None if enough is None or 2.0 * enough > self.oldest else enough
 
 
 class Judgement:
@@ -90,7 +96,8 @@ class Judgement:
         self._arms, self._all = earnings.arms, table[shown]
         self._age, self._window = (now - self._all["time"]) / 1000.0, self._all["window"] / 1000.0
         self._closed = self._all["final"] | (self._age > self._window)
-        self._closed |= self._all["rewarded"] & self._all["promised"] & self._all["earliest"]
+        self._rewarded = self._all["in_time"] > 0
+        self._closed |= self._rewarded & self._all["promised"] & self._all["earliest"]
         self._horizon = horizon
         self._records = {
             int(k): earnings.record(int(at)) for k, at in enumerate(shown) if earnings.has_rewards(int(at))
@@ -106,7 +113,7 @@ class Judgement:
     def _judge(self, which: np.ndarray) -> tuple[Cohort, np.ndarray, Floats]:
         """Select the judged decisions, and what each earned."""
         some, age = self._all[which], self._age[which]
-        known = self._closed[which] | (some["rewarded"] & some["earliest"])
+        known = self._closed[which] | (self._rewarded[which] & some["earliest"])
         kept = some["promised"] & (self.silent == 0)
         chosen = cohort(age, self._window[which], known, kept, self._horizon)
         rows = which[chosen.rows]
@@ -124,15 +131,15 @@ class Judgement:
     @property
     def silent(self) -> int:
         """The number of decisions whose promised outcome did not come within their window."""
-        return int((self._all["promised"] & (self._age > self._window) & ~self._all["rewarded"]).sum())
+        return int((self._all["promised"] & (self._age > self._window) & ~self._rewarded).sum())
 
     @property
     def late(self) -> tuple[int, float]:
-        """The number of judged decisions rewarded after their window, and what these rewards add per decision."""
-        if self.cohort.horizon < WHOLE or not self.n:
-            return 0, 0.0
-        late = [each for k, each in self._records.items() if self.cohort.rows[k] and each.late]
-        return len(late), sum(each.worth() - _on_time(each).worth() for each in late) / self.n
+        """The number of judged decisions rewarded after they were closed, and what that adds per decision."""
+        horizon = self.cohort.horizon
+        late = [each for k, each in self._records.items() if self.cohort.rows[k] and each.late(horizon)]
+        added = sum(each.worth(horizon) - _in_time(each).worth(horizon) for each in late)
+        return len(late), added / max(self.n, 1)
 
     def judged(self) -> list[tuple[int, int, float]]:
         """The judged decisions, by journal and seq, with what each earned."""
@@ -281,15 +288,13 @@ def _rates(sums: Floats, counts: np.ndarray) -> list[float]:
     return rates
 
 
-def _on_time(record: Record) -> Record:
-    return record._replace(rewards=[each for each in record.rewards if each[0] <= record.window])
+def _in_time(record: Record) -> Record:
+    return record._replace(rewards=record.rewards[: record.in_time])
 
 
 def _steps(record: Record) -> list[tuple[float, float]]:
     found, before = [], record.default
-    for k, (came, _) in enumerate(record.rewards):
-        if came > record.window:
-            break
+    for k, (came, _) in enumerate(record.rewards[: record.in_time]):
         after = record._replace(rewards=record.rewards[: k + 1]).worth()
         if after != before:
             found.append((came, after - before))
@@ -332,7 +337,8 @@ class Earnings:
         rule, rewards = self._rewards[at]
         row = self._table[at]
         status = CLOSED if row["final"] else OPEN
-        return Record(0.0, row["window"] / 1000.0, float(row["default"]), rule, status, bool(row["promised"]), rewards)
+        default, promised, in_time = float(row["default"]), bool(row["promised"]), int(row["in_time"])
+        return Record(0.0, row["window"] / 1000.0, default, rule, status, promised, rewards, in_time)
 
     def so_far(self, journal: int, seq: int, now: int) -> float | None:
         """Return what a decision has earned; None while its window runs and nothing came, or if it was never shown."""
@@ -351,7 +357,7 @@ class Earnings:
                 age = (row.time - int(self._table["time"][at])) / 1000.0
                 rule = self._rules.get(at, EARLIEST)
                 self._rewards.setdefault(at, (rule, []))[1].append((age, reward.value))
-                self._table["rewarded"][at] |= not reward.late
+                self._table["in_time"][at] += not reward.late
                 self._table["final"][at] |= reward.final and not reward.late
             case Activation(shown=True) as shown if (at := self._at.get((journal, shown.decision))) is not None:
                 self._table["active"][at] = True
@@ -368,7 +374,7 @@ class Earnings:
         self._table[at] = (
             journal, row.time, row.seq, decision.window, decision.default, self._codes[arm], decision.p[decision.arm],
             len(decision.p), min(chances), len(chances), float(decision.arm == 0), slot_of(row.id), decision.p[0],
-            decision.rule == EARLIEST, decision.learn == ARRIVAL, not decision.deferred, False, False,
+            decision.rule == EARLIEST, decision.learn == ARRIVAL, not decision.deferred, False, 0,
         )  # fmt: skip
         self._n += 1
         self._at[journal, row.seq] = at

@@ -81,7 +81,8 @@ class Entry(NamedTuple):
         status = self.status
         rewards = [((each.time - self.row.time) / 1000.0, each.value) for each in self.outcomes]
         age, window = (self.now - self.row.time) / 1000.0, self.decision.window / 1000.0
-        return Record(age, window, status.default, status.rule, self.standing, status.learn == ARRIVAL, rewards)
+        promised, in_time = status.learn == ARRIVAL, sum(not each.late for each in self.outcomes)
+        return Record(age, window, status.default, status.rule, self.standing, promised, rewards, in_time)
 
     @property
     def terms(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ HELP = {
     "model_lessons": "Outcomes that were learnt.",
     "model_refused": "Outcomes that the agent could not learn.",
     "open_decisions": "Decisions whose reward window is open.",
-    "late_rewards_total": "Rewards that came after their window, to this process.",
+    "late_rewards_total": "Rewards that came after their window or a final one, to this process.",
     "expired_total": "Windows that closed without a reward having been learnt, closed by this process.",
     "drift_alarms": "Alarms of drift that are remembered, the newest 16 at most.",
     "drift_last_alarm": "The event of the newest alarm of drift; 0: there was none.",

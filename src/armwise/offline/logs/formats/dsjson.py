@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.core.agent import Floats
-from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, broken_promise, cohort_of
+from armwise.offline.logs.cohorts import WHOLE, Cohort, Record, before_unknown, broken_promise, cohort_of, late_rewards
 from armwise.offline.logs.formats import service_log
 from armwise.offline.logs.rows import Ints, LogBlock, LogError
 
@@ -154,17 +154,15 @@ class Events:
         elif not (chosen := before_unknown([r.age for r in found], [r.known for r in found])).rows.any():
             raise ValueError(f"{self._path} does not say how old its decisions are, and to leave out those without a "
                              "reward would select by outcome: export it again")  # fmt: skip
-        late = sum(r.late for r, kept in zip(found, chosen.rows) if kept) if chosen.horizon == WHOLE else 0
+        late = sum(r.late(chosen.horizon) for r, kept in zip(found, chosen.rows) if kept)
         return chosen, late, sum(each.silent for each in found)
 
     def _remarks(self) -> list[str]:
         if self.cohort is None:
             return []
         aged = self.cohort.left_out or self.cohort.horizon < WHOLE or self._late
-        late = f"{self._late:,} decisions were rewarded after their window, which counts here and was not learnt"
-        broken = broken_promise(self._silent)
-        said = [f"judged by age: {self.cohort}"] if aged else []
-        return [*said, *([late] if self._late else []), *([broken] if broken else [])]
+        said = [f"judged by age: {self.cohort}" if aged else "", late_rewards(self._late), broken_promise(self._silent)]
+        return [each for each in said if each]
 
     def _read(self) -> Iterator[tuple[int, Any, str]]:
         """(line number, event in the terms of dsjson, what is wrong with the line)."""

@@ -79,19 +79,22 @@ def record(event: dict[str, Any]) -> Record | None:
     if "status" not in event:
         cost = event.get("_label_cost")
         status, rewards = (OPEN, []) if cost is None else (CLOSED, [(0.0, 0.0 - float(cost))])
-        return Record(-made.timestamp(), math.inf, 0.0, "earliest", status, False, rewards)
+        return Record(-made.timestamp(), math.inf, 0.0, "earliest", status, False, rewards, len(rewards))
     if event.get("o") is None:
         raise ValueError("outcomes is missing: what came of a decision, and when")
-    rewards = []
+    age, window, default = (float(event[name]) for name in ("age", "window", "default"))
+    rewards, late = [], 0
     for each in event["o"]:
         came = each.get("Timestamp") or each.get("time")
         moment = came if isinstance(came, datetime.datetime) else datetime.datetime.fromisoformat(came)
-        rewards.append(((moment - made).total_seconds(), float(each["v"] if "v" in each else each["value"])))
+        after = (moment - made).total_seconds()
+        rewards.append((after, float(each["v"] if "v" in each else each["value"])))
+        late += bool(each.get("late", after > window))
     rule, status = event["rule"], event["status"]
     if rule not in RULES or status not in STATUSES:
         raise ValueError(f"rule and status must be of {', '.join((*RULES, *STATUSES))}, got {rule!r} and {status!r}")
-    age, window, default = (float(event[name]) for name in ("age", "window", "default"))
-    return Record(age, window, default, rule, status, event.get("learn") == "arrival", rewards)
+    promised, in_time = event.get("learn") == "arrival", len(rewards) - late
+    return Record(age, window, default, rule, status, promised, rewards, in_time)
 
 
 def columns(path: str) -> list[str]:
