@@ -104,6 +104,9 @@ def test_the_page_follows_decisions(run: Callable[..., Any], page: Page, tmp_pat
             assert page.locator("#each-arm td b").count() == 0  # what callers send is text, never markup
             whole = f"b => {{ b.textContent = '100.0 %'; return ({ON_ONE_LINE})(b); }}"
             assert said_of(page, "#each-arm .share span", whole), f"100.0 % wraps at {width}"
+            for cell in ("#each-arm td:nth-child(5)", "#others td:nth-child(3)", "#rows td:nth-child(4)"):
+                inside = "c => c.getBoundingClientRect().right <= c.closest('section').getBoundingClientRect().right"
+                assert said_of(page, cell, inside), f"{cell} is cut off at {width}"
             overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert overflow <= 0, f"{overflow} pixels too wide at {width}"
             page.screenshot(path=str(tmp_path / f"page-{scheme}-{width}.png"), full_page=True)
@@ -138,13 +141,15 @@ def test_the_window_is_advised_by_what_came(run: Callable[..., Any], page: Page)
     page.goto(run().url)
     page.wait_for_selector("#state.ok")
 
-    def advised(recommended: float | None, means: list[float]) -> Any:
+    def advised(recommended: float | None, means: list[float], window: float = 60.0) -> Any:
         points = [[10.0 * k, mean, mean, mean] for k, mean in enumerate(means)]
-        seen = {"points": points, "oldest": 30.0, "window": 60.0, "recommended": recommended, "learn": "provisional"}
+        seen = {"points": points, "oldest": 30.0, "window": window, "enough": 25.0, "recommended": recommended}
         return page.evaluate("seen => { delays(seen); return document.getElementById('advice').textContent; }", seen)
 
     assert "had come after 10 s (dashed): a window of 20 s would be long enough." in advised(10.0, [0.0, 0.1, 0.1, 0.1])
-    assert "Rewards still come at the oldest age seen" in advised(None, [0.0, 0.0, 0.0, 0.1])
+    late = advised(None, [0.0, 0.0, 0.0, 0.1])
+    assert "It took 25 s until 99 % of what came had come. After 30 s nothing is known yet." in late
+    assert "more may come after the window, which only a longer" in advised(None, [0.0, 0.0, 0.0, 0.1], window=30.0)
     assert "What came, came with the decision: any window would be long enough." in advised(0.0, [0.1] * 4)
     assert "No reward has come yet." in advised(None, [0.0] * 4)
 
