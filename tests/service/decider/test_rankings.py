@@ -269,3 +269,8 @@ def test_wrong_rewards_of_a_list_are_named(given: Any, said: str) -> None:
 def test_an_agent_with_arms_of_its_own_says_what_lists_need() -> None:
     with pytest.raises(ValueError, match="this application has 4 arms, got 3: lists and excluded arms leave fewer"):
         aw.Decider(agent=aw.UCB1(n_arms=4), learn="arrival").rank({}, ["a", "b", "c", "d"], k=2)
+
+
+def test_a_ranker_in_a_decider_is_told_that_lists_need_none() -> None:
+    with pytest.raises(ValueError, match=r"got TopRank .*: shop\.rank fills lists with any agent, slot by slot"):
+        aw.Decider(agent=aw.TopRank(4, horizon=100))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from armwise.agents.ranking.ranker import Ranker
 from armwise.core.agent import Agent
 from armwise.core.saving import Saved
 from armwise.features.maps import FeatureMap
@@ -29,7 +30,9 @@ def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(agent, Mapping):
         return dict(agent)
     if not isinstance(agent, Agent):
-        raise ValueError(f"agent must be an armwise agent, or a description, got {type(agent).__name__} {agent!r:.50}")
+        lists = ": shop.rank fills lists with any agent, slot by slot" if isinstance(agent, Ranker) else ""
+        came = f"{type(agent).__name__} {agent!r:.50}{lists}"
+        raise ValueError(f"agent must be an armwise agent, or a description, got {came}")
     spec: dict[str, Any] = _spec("agent", agent)
     return spec
 
