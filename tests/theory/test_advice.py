@@ -75,6 +75,10 @@ SITUATIONS = {
                                [aw.PerContext(aw.UCB1(5, 0.3))]),
     "rules of my own": ({"policies": 20, "n_arms": 3}, PLANTED, 400,
                         [aw.PolicyArms(aw.Exp3.theoretical(20, 400), PLANTED.policies, 3)]),
+    "lists": ({"slots": 3, "n_arms": 10}, worlds.Lists(10, 3, "position-based"), 500,
+              [aw.SlotBySlot(aw.EpsilonGreedy(10))]),
+    "lists of items with features": ({"slots": 3, "features": "arms", "n_arms": 20, "dim": 6},
+                                     worlds.Lists(20, 3, dim=6), 400, [aw.CascadeLinUCB(6)]),
     "an adversary": ({"adversarial": True, "n_arms": 5}, worlds.Adaptive(5), 1_500, [aw.UCB1(5), aw.Exp3(5)]),
 }  # fmt: skip
 
@@ -189,6 +193,23 @@ def test_every_answer_runs_whatever_is_said(features, feedback):
 CALLS_MADE: dict[str, str] = {}
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("dim", [3, 20_000])
+@pytest.mark.parametrize("features", ["arms", "visitor", "none"])
+@pytest.mark.parametrize("feedback", ["clicks", "amounts"])
+def test_every_ranker_that_is_recommended_ranks(features, feedback, dim, log):
+    advice = aw.advise(slots=3, n_arms=5, dim=dim, features=features, feedback=feedback, log=log)
+    for each in advice:
+        assert each.why.endswith(".") and each.setting.endswith(".") and each.theory.endswith(".")
+        ranker, rng = made(each.call).clone(seed=1), np.random.default_rng(1)
+        assert isinstance(ranker, aw.Ranker) and type(ranker).__name__ == each.agent
+        X = {"nothing": None, "shared": np.ones(ranker.dim or 1)}.get(ranker.sees, np.ones((5, ranker.dim or 1)))
+        for _ in range(10 if (ranker.dim or 1) < 10 else 1):
+            ranker.learn(X, ranker.rank(X, 3), rng.integers(2, size=3))
+        if log:
+            assert ranker.rank(X, 3).probability > 0 and ranker.probabilities(X).min() > 0
+
+
 def test_an_unknown_horizon_keeps_the_agents_that_need_none():
     names = [each.agent for each in aw.advise(features="arms", feedback="amounts", dim=50)]
     assert names == ["Auto", "LinUCB", "SquareCB"]
@@ -207,6 +228,8 @@ def test_it_prints_and_is_data():
 @pytest.mark.parametrize(
     ("said", "message"),
     [
+        ({"slots": 11}, "slots must be at most n_arms, 10, got 11"),
+        ({"slots": 2, "drift": True}, "slots is for lists, of which nothing is known with drift"),
         ({"feedback": "likes"}, 'feedback must be "clicks" or "amounts"'),
         ({"features": "both"}, 'features must be "arms", "visitor" or "none"'),
         ({"drift": "yes"}, "drift must be True or False"),

@@ -87,6 +87,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("Rewards that come late", {"delay": True, "n_arms": 5}),
     ("Rules or models of your own", {"policies": 20, "n_arms": 3}),
     ("Somebody may play against you", {"adversarial": True, "n_arms": 5}),
+    ("Lists of a fixed set of arms", {"slots": 3, "n_arms": 20}),
+    ("Lists of items with features", {"slots": 5, "features": "arms", "n_arms": 50}),
 ]  # fmt: skip
 
 
@@ -97,6 +99,7 @@ def choices() -> str:
         call = ", ".join(f"{key}={value!r}" for key, value in situation.items())
         rows = ["| | call | why | setting |", "|--:|---|---|---|"]
         for i, each in enumerate(aw.advise(**situation), start=1):
-            rows.append(f"| {i} | [`{each.call}`](algorithms/{each.agent}.md) | {each.why} | {each.setting} |")
+            page = f"{'algorithms' if each.agent in agents() else 'rankings'}/{each.agent}.md"
+            rows.append(f"| {i} | [`{each.call}`]({page}) | {each.why} | {each.setting} |")
         parts.append(f"### {question}\n\n`aw.advise({call})`\n\n" + "\n".join(rows))
     return "\n\n".join(parts)

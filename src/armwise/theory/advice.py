@@ -41,6 +41,7 @@ class Situation:
     delay: bool = False
     log: bool = False
     adversarial: bool = False
+    slots: int | None = None
     rate: float | None = None
     gap: float | None = None
     traffic: float | None = None
@@ -172,6 +173,7 @@ def advise(
     delay: bool = False,
     log: bool = False,
     adversarial: bool = False,
+    slots: int | None = None,
     rate: float | None = None,
     gap: float | None = None,
     traffic: float | None = None,
@@ -185,7 +187,8 @@ def advise(
     best of them. ``rounds``: how many there will be, and whether that is certain (``horizon_known``). ``smooth``: the
     reward is a smooth function of the features, not a linear one. ``sparse``: very many features, few of them non-zero.
     ``drift``: the world changes. ``delay``: rewards come late or in batches. ``log``: the log must be usable
-    afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you. ``rate``: the
+    afterwards, to evaluate other policies. ``adversarial``: somebody may choose the rewards against you. ``slots``: a
+    round shows a list of so many arms, and the calls make rankers. ``rate``: the
     usual share of clicks, ``gap``: by how much a better arm would exceed it (0.01 for 3 % instead of 2 %), ``traffic``:
     decisions a day; the answer then says about how many decisions, and days, it takes until the best arm is mostly
     played.
@@ -211,6 +214,7 @@ def advise(
         dim=count("dim", dim),
         kinds=None if kinds is None else count("kinds", kinds),
         policies=None if policies is None else count("policies", policies, least=2),
+        slots=None if slots is None else count("slots", slots),
         rounds=None if rounds is None else count("rounds", rounds),
         rate=None if rate is None else fraction("rate", rate),
         gap=None if gap is None else positive("gap", gap),
@@ -228,6 +232,13 @@ def advise(
             raise ValueError(f"rate + gap must be below 1, got {rate:g} + {gap:g}")
     if horizon_known and rounds is None:
         raise ValueError("horizon_known says that the number of rounds is certain: give rounds too")
+    if situation.slots is not None:
+        if situation.slots > situation.n_arms:
+            raise ValueError(f"slots must be at most n_arms, {n_arms}, got {slots}: no list shows an arm twice")
+        others = {"kinds": kinds, "graph": graph, "policies": policies, "smooth": smooth, "sparse": sparse,
+                  "drift": drift, "adversarial": adversarial, "rate": rate}  # fmt: skip
+        if more := [name for name, value in others.items() if value]:
+            raise ValueError(f"slots is for lists, of which nothing is known with {more[0]}: leave one of them out")
     if kinds is not None and features != "none":
         raise ValueError(f'kinds are instead of features: give features="none", or dim columns, got {features!r}')
     if arms_change and features != "arms":
@@ -248,10 +259,41 @@ def _theory(call: str) -> str:
     name = own.split("(")[0].split(".")[0].strip('"')
     row = row_of(name)
     text = f"regret {row.regret}, against {row.comparator}; assumes {row.assumes}."
-    return text + (f" The proof is for {name}.theoretical, not for this setting." if row.bound else "")
+    proof = row.bound and row.section != "rankings"  # a race says whether a ranker's hypotheses hold
+    return text + (f" The proof is for {name}.theoretical, not for this setting." if proof else "")
 
 
 # ---------------------------------------------------------------------- the rules, most special first
+
+
+def _lists(s: Situation) -> list[Suggestion]:
+    K, k = s.n_arms, s.slots
+    if _too_wide(s):
+        return [(f"aw.SlotBySlot({call})", why, setting) for call, why, setting in _wide(s)]
+    sizes = {"arms": f"dim={s.dim}", "visitor": f"dim={s.dim}, n_arms={K}", "none": f"dim=1, n_arms={K}"}[s.features]
+    one = f"; {_ONE}" if s.features == "none" else ""
+    logged = (f"aw.SlotBySlot(aw.SquareCB({sizes}))", "Every list has a known probability above zero.",
+              f"the default{one}; feedback= says what a list teaches.")  # fmt: skip
+    if s.log:
+        return [logged]
+    linear = (f"aw.SlotBySlot(aw.LinUCB({sizes}))", "The best of what is left for each slot, by one linear model.",
+              f"the default{one}; feedback= says what a list teaches.")  # fmt: skip
+    if s.features == "arms" and s.feedback == "amounts":
+        differ = "All slots are learnt; diversity= makes an arm worth less below others like it."
+        return [linear, (f"aw.C2UCB(dim={s.dim})", differ, "the default."), logged]
+    if s.features == "arms":
+        most = (f"aw.SlotBySlot(aw.RegCB(dim={s.dim}))", "The most clicks where it was compared.",
+                'feedback= as users read: "cascade" where they leave after a click.')  # fmt: skip
+        return [most, linear, logged]
+    if s.features == "visitor" or s.feedback == "amounts":
+        return [linear, logged]
+    return [
+        (f"aw.PositionThompson(n_arms={K}, n_slots={k})", "It learns how often each slot is looked at.",
+         "none: kappa is learnt."),
+        (f"aw.CascadeKLUCB(n_arms={K})", "Where users leave after a click.", "none."),
+        (f"aw.TopRank(n_arms={K}, horizon={s.horizon})", "Where no model of the users is to be trusted.",
+         f"delta = 1 / T for T = {s.horizon:,}."),
+    ]  # fmt: skip
 
 
 def _adversarial(s: Situation) -> list[Suggestion]:
@@ -461,6 +503,7 @@ def _too_wide(s: Situation) -> bool:
 # In order: the first rule that applies answers. Auto goes before the linear rules, not where an agent that knows
 # more about the situation earns clearly more in it: arms that come and go, very many sparse features, late rewards.
 RULES: list[tuple[Callable[[Situation], bool], Rule]] = [
+    (lambda s: s.slots is not None, _lists),
     (lambda s: s.adversarial, _adversarial),
     (lambda s: s.graph, _graph),
     (lambda s: s.policies is not None, _policies),

@@ -24,6 +24,7 @@ _SIZES = {
     "kinds": "visitors are one of so many kinds",
     "policies": "you have so many rules or models and want the best of them",
     "rounds": "how many rounds there will be",
+    "slots": "a round shows a list of so many arms",
 }
 
 
