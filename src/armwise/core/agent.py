@@ -32,7 +32,7 @@ from armwise.native.choice import best_arms, draw, tied_probabilities
 
 @dataclass(frozen=True)
 class Theory:
-    """What is proved about an agent: its row in the survey's table, and its bound as a function.
+    """Theory of an agent: its row in the survey's table, and its bound as a function.
 
     ``exponent`` is the power of T in the bound, logarithms apart; ``comparator`` is what regret is measured
     against; ``assumes`` is the world the bound needs; ``erratum`` says where the survey's print differs.
@@ -285,7 +285,7 @@ class Agent(saving.Saved, ABC):
     def policy(
         self, *, columns: Sequence[str] | None = None, arms: Sequence[str] | None = None
     ) -> policy_document.Policy:
-        """What ``export`` writes.
+        """The document that ``export`` writes.
 
         >>> import armwise as aw
         >>> aw.UCB1(n_arms=2).policy(arms=["old", "new"]).document["rule"]
@@ -334,7 +334,7 @@ class Agent(saving.Saved, ABC):
         """
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
-        """What ``estimate`` answers, for an agent that estimates every arm's reward."""
+        """The answer of ``estimate``, for an agent that estimates every arm's reward."""
         raise NoEstimate(f"{type(self).__name__} has no estimate to give: it weighs arms without estimating rewards")
 
     def _choose(self, context: Any) -> Choice:
@@ -402,7 +402,7 @@ def load(path: FilePath) -> Agent: ...
 @overload
 def load(path: FilePath, kind: type[SavedT]) -> SavedT: ...
 def load(path: FilePath, kind: type[Any] | None = None) -> Any:
-    """What ``agent.save(path)`` wrote, ready to continue exactly where it stopped.
+    """Load an agent that ``agent.save(path)`` wrote; it continues exactly where it stopped.
 
     ``kind`` is the class that the file should hold (``load(path, LinUCB)``): any other is refused, and a type checker
     knows what comes. Without it the checker takes an agent, which is what files hold most often.

@@ -20,7 +20,7 @@ _DENSE = 1_000_000  # numbers of a block of sparse rounds that are dense at a ti
 
 
 class Reader(Protocol):
-    """What a reader has to know of an agent."""
+    """The attributes of an agent that a reader needs."""
 
     sees: Sees
     dim: int | None

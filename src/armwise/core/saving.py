@@ -321,7 +321,7 @@ def save(thing: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """What ``agent.save(path)`` wrote, ready to continue exactly where it stopped.
+    """Load an agent that ``agent.save(path)`` wrote; it continues exactly where it stopped.
 
     >>> load("/no/such/file.aw")
     Traceback (most recent call last):

@@ -115,7 +115,7 @@ class Block:
         return np.asarray(self.expected[np.arange(len(self)), played.arms])
 
     def measures(self, played: Any) -> dict[str, Floats]:
-        """What is recorded of each round beside its reward: the costs, by name."""
+        """The records of each round beside its reward: the costs, by name."""
         if played.costs is None:
             return {}
         table = played.costs.reshape(len(self), -1)

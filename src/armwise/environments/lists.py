@@ -53,7 +53,7 @@ class ListBlock(Block):
         super().__init__(views, attraction, attraction, best)
 
     def values(self, lists: NDArray[np.int64]) -> Floats:
-        """What lists (T, k) earn in expectation.
+        """The expected rewards of lists (T, k).
 
         >>> block = next(Lists(n_arms=3, n_slots=2, attraction=[0.5, 0.2, 0.0]).blocks(1, seed=1))
         >>> block.values(np.array([[0, 1]])).round(9)
@@ -65,7 +65,7 @@ class ListBlock(Block):
         return np.asarray(1.0 - (1.0 - w * self.weights[: w.shape[1]]).prod(axis=1))
 
     def click_chances(self, lists: NDArray[np.int64]) -> Floats:
-        """How likely each slot of lists (T, k) is clicked.
+        """The chance of a click on each slot of lists (T, k).
 
         >>> block = next(Lists(n_arms=3, n_slots=2, attraction=[0.5, 0.2, 0.0]).blocks(1, seed=1))
         >>> block.click_chances(np.array([[0, 1]])).round(9).tolist()
@@ -79,7 +79,7 @@ class ListBlock(Block):
         return np.asarray(w * np.column_stack([np.ones(len(w)), gone_on]))
 
     def click(self, t: int, arms: NDArray[np.int64]) -> tuple[Floats, float]:
-        """What the user of round t clicks on this list, and the reward of it.
+        """The clicks of round t's user on this list, and the reward.
 
         >>> block = next(Lists(n_arms=3, n_slots=2, attraction=[1.0, 1.0, 0.0]).blocks(1, seed=1))
         >>> block.click(0, np.array([0, 1]))
@@ -111,7 +111,7 @@ class ListBlock(Block):
         return played
 
     def expected_of(self, played: Any) -> Floats:
-        """What the lists that were shown earn in expectation."""
+        """The expected rewards of the lists that were shown."""
         return self.values(played.arms)
 
     def measures(self, played: Any) -> dict[str, Floats]:
@@ -120,7 +120,7 @@ class ListBlock(Block):
 
 
 def click_measure(slot: int) -> str:
-    """What the clicks on a slot are called among a run's measures.
+    """The name of a slot's clicks among a run's measures.
 
     >>> click_measure(0)
     'clicks on slot 1'
@@ -153,7 +153,7 @@ class ListWorld(Environment):
 
     @property
     def slot_weights(self) -> Floats:
-        """How often each slot is examined (position-based), or how often a click on it ends the search.
+        """The chance that each slot is examined (position-based), or that a click on it ends the search.
 
         >>> Lists(n_arms=5, n_slots=2, users="position-based").slot_weights
         array([1. , 0.7])

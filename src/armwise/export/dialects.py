@@ -1,4 +1,4 @@
-"""What SQLite and PostgreSQL write differently, and 64-bit arithmetic that neither has without overflow."""
+"""Differences between SQLite and PostgreSQL, and 64-bit arithmetic without overflow, which both lack."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def find(self, texts: str, text: str) -> str:
-        """Where a text is in another, from 1 on; 0: nowhere."""
+        """The position of a text in another, from 1 on; 0 where it is not there."""
 
     @abstractmethod
     def last(self, text: str, n: int) -> str:

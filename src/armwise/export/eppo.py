@@ -163,7 +163,7 @@ def eppo(
 
 
 def model_version(policy: Policy) -> str:
-    """What Eppo's logs have of a policy: the first digits of its checksum, and its position in the journal.
+    """A policy's version in Eppo's logs: the first digits of its checksum, and its position in the journal.
 
     >>> import armwise as aw
     >>> len(model_version(aw.UCB1(n_arms=2).policy()))

@@ -1,4 +1,4 @@
-"""How hashed rows are made, as a policy has it."""
+"""The encoder of hashed rows, as a policy describes it."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _offered_with_ids(d: Dialect) -> str:
 
 
 def _place(alias: str) -> str:
-    """Where an offered arm is in the policy: its own place where arms are fixed, and named."""
+    """The index of an offered arm in the policy: its own place where arms are fixed, and named."""
     return f"COALESCE((SELECT f.place FROM policy_arms f WHERE f.id = {alias}.id), {alias}.arm)"
 
 

@@ -159,7 +159,7 @@ class Columns(FeatureMap):
         )
 
     def names(self) -> list[str]:
-        """What each feature is, by the number of its column.
+        """The names of the features, in the order of the columns.
 
         >>> Columns().fit([[0.0, 1.5], [1.0, 2.5]]).names()
         ['x1', 'x0 = 1', 'position of x1']

@@ -98,7 +98,7 @@ class DistinctRows(saving.Saved):
         return means[0, places], np.sqrt(np.maximum(covariances[0, places, places], 0.0))
 
     def scores(self, X: Floats) -> Floats:
-        """What a row brings now and what knowing it is worth later, averaged over the models in play.
+        """A row's reward now plus the later worth of knowing it, averaged over the models in play.
 
         The knowledge gradient of Ryzhov, Powell, Frazier (2012), as if one reward told a row's mean: the mean, plus
         (180 + n / 20) times what the best of the rows is expected to gain if this row's mean became known. Where all

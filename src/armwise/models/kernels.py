@@ -348,7 +348,7 @@ def _describe(value: Any) -> Any:
 
 
 def _build(value: Any) -> Any:
-    """What ``_describe`` described."""
+    """Build the kernel that ``_describe`` described."""
     if isinstance(value, (list, tuple)):
         return type(value)(_build(v) for v in value)
     if not (isinstance(value, dict) and "sklearn" in value):
@@ -363,7 +363,7 @@ def _build(value: Any) -> Any:
 
 
 class SklearnKernel(Protocol):
-    """What tells a kernel of scikit-learn from anything else."""
+    """The methods by which a kernel of scikit-learn is recognised."""
 
     def clone_with_theta(self, theta: Any) -> Any: ...
 

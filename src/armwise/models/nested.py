@@ -220,7 +220,7 @@ class NestedModel(saving.Saved):
         return loss
 
     def until_refit(self) -> int:
-        """How many more rewards until the maps are fitted again.
+        """The number of rewards until the maps are fitted again.
 
         >>> NestedModel(dim=1, n_arms=2, memory=64).until_refit()
         1
@@ -295,7 +295,7 @@ class NestedModel(saving.Saved):
 
     @property
     def shares(self) -> dict[str, float]:
-        """How often each part was in charge since the last refit.
+        """The share of rewards for which each part was in charge since the last refit.
 
         >>> NestedModel(dim=1, n_arms=2, memory=64).shares
         {'constant': 0.0}
@@ -342,14 +342,14 @@ class NestedModel(saving.Saved):
 
     @property
     def length_scale(self) -> float | None:
-        """Of the smooth features; None as long as there are none.
+        """The length scale of the smooth features; None as long as there are none.
 
         >>> NestedModel(dim=1, n_arms=2, memory=64).length_scale
         """
         return self._fourier.scale_used if self._fourier is not None else None
 
     def estimates(self, context: Floats) -> tuple[Floats, Floats]:
-        """What each arm brings, and the deviation of that.
+        """Each arm's expected reward, and its standard deviation.
 
         >>> NestedModel(dim=1, n_arms=2, memory=64).estimates(np.zeros(1))[0]
         array([0., 0.])

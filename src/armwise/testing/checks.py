@@ -126,7 +126,7 @@ def rounds_for(agent: Agent, T: int, seed: int) -> CheckRounds:
 
 
 def arms_of(agent: Agent) -> int:
-    """How many arms its rounds have."""
+    """The number of arms in its rounds."""
     return agent.n_arms or K
 
 

@@ -104,7 +104,7 @@ class Advice:
 
     @property
     def first(self) -> Recommendation:
-        """What to begin with."""
+        """The recommendation to begin with."""
         return self.recommendations[0]
 
     def __iter__(self) -> Iterator[Recommendation]:
@@ -136,7 +136,7 @@ class Advice:
 
 
 def _patience(s: Situation) -> list[str]:
-    """How long it takes until the best arm is mostly played."""
+    """The number of rounds until the best arm is mostly played."""
     if s.decisions is None:
         return []
     assert s.rate is not None and s.gap is not None

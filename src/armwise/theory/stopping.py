@@ -112,7 +112,7 @@ def _zeta(s: float) -> float:
 
 
 class Threshold:
-    """How much evidence is enough, at all times at once, to be wrong with probability at most ``delta``.
+    """The evidence that is enough, at all times at once, to be wrong with probability at most ``delta``.
 
     ``between(n, m)`` is what a comparison of two arms after n and m rewards must exceed (n_a d_a + n_b d_b, over K - 1
     comparisons with the best arm); ``around(n, t)`` is what n d(mean, end) may be at the ends of one of K intervals.
@@ -133,13 +133,13 @@ class Threshold:
         return 3.0 * math.log1p(math.log(n)) if self.noise is None else 2.0 * math.log(4.0 + math.log(n))
 
     def between(self, n: float, m: float) -> float:
-        """What n d(mean_a, x) + m d(mean_b, x) must exceed, for the x between that makes it least."""
+        """The threshold of n d(mean_a, x) + m d(mean_b, x), at the x between the means that makes it least."""
         if self.kind == "heuristic":
             return math.log((1.0 + math.log(n + m)) / self.delta)
         return self._pair + self._growth(n) + self._growth(m)
 
     def around(self, n: float, t: float) -> float:
-        """What n d(mean, end) is at the ends of an interval around the mean of n rewards, of t in all."""
+        """The value of n d(mean, end) at the ends of an interval around the mean of n rewards, of t in all."""
         if self.kind == "heuristic":
             return math.log((1.0 + math.log(t)) / self.delta)
         return self._single + self._growth(n)

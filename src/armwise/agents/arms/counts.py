@@ -1,4 +1,4 @@
-"""What agents without contexts share: estimates from counts, and many draws from one distribution."""
+"""Common parts of agents without contexts: estimates from counts, and many draws from one distribution."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class Auto(PerArm):
     # ------------------------------------------------------------------ what it decided
 
     def explain(self) -> dict[str, Any]:
-        """What it has decided so far: which model is in charge, how often each was, the maps, and the noise.
+        """Show its decisions so far: which model is in charge, how often each was, the maps, and the noise.
 
         ``weights`` are those over time: at 1, 2, 4, ... rewards, who was in charge, of which memory, and how often each
         model had been since the maps were last fitted.

@@ -1,4 +1,4 @@
-"""What HardStop and Pacing share: an account of every choice, whose entry travels in the choice's note."""
+"""Common base of HardStop and Pacing: an account of every choice, whose entry travels in the choice's note."""
 
 from __future__ import annotations
 

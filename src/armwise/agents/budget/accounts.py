@@ -1,4 +1,4 @@
-"""What the agents under a budget share: amounts per resource, checked, and costs that are never negative."""
+"""Common parts of agents under a budget: amounts per resource, checked, and costs that are never negative."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ExactSums(saving.Saved):
         return all(mine <= _units(limit) for mine, limit in zip(self.units, limits))
 
     def rest(self, limits: Any) -> Floats:
-        """What is left of each limit, as the largest double not above it: an amount fits if it is at most this.
+        """The rest of each limit, as the largest double not above it: an amount fits if it is at most this.
 
         >>> sums = ExactSums(1)
         >>> sums.add([0.1]); sums.rest([0.3])                        # the double 0.3 is below three tenths
@@ -101,7 +101,7 @@ def amounts(name: str, value: Any) -> tuple[float, ...]:
 
 
 def plain(values: tuple[float, ...]) -> float | list[float]:
-    """As a parameter is kept: one number as itself.
+    """The form in which a parameter is kept: one number as itself.
 
     >>> plain((3.0,)), plain((1.0, 2.0))
     (3.0, [1.0, 2.0])

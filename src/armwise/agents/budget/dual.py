@@ -57,7 +57,7 @@ def minimum(rounds: Sequence[PricedRounds], targets: Floats, gamma: float, most:
 
 
 def spending(rounds: Sequence[PricedRounds], prices: Floats, gamma: float) -> Floats:
-    """What the distributions of the dual cost at these prices.
+    """The cost of the dual's distributions at these prices.
 
     >>> one = PricedRounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
     >>> spending([one], np.ones(1), 100.0)

@@ -102,7 +102,7 @@ class HardStop(Accounting):
 
     @property
     def spent(self) -> Floats:
-        """What the learnt decisions have cost, per resource.
+        """The cost of the learnt decisions, per resource.
 
         >>> import armwise as aw
         >>> HardStop(aw.UCB1(2), budget=1.0, max_cost=0.1, fallback=0).spent
@@ -112,7 +112,7 @@ class HardStop(Accounting):
 
     @property
     def set_aside(self) -> Floats:
-        """What is kept for decisions whose cost is not known yet, per resource.
+        """The reserve for decisions of unknown cost, per resource.
 
         >>> import armwise as aw
         >>> agent = HardStop(aw.UCB1(2), budget=1.0, max_cost=0.25)
@@ -135,7 +135,7 @@ class HardStop(Accounting):
         return most
 
     def _kept(self, most: Floats) -> Floats:
-        """What is kept for each later decision: the most that the fallback can cost."""
+        """The reserve for each later decision: the largest cost of the fallback."""
         return np.zeros(self.n_costs) if self.fallback is None else most[self.fallback]
 
     def _affordable(self, n_arms: int) -> Any:

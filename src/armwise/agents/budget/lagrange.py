@@ -195,7 +195,7 @@ class LagrangeCB(Agent):
 
     @property
     def prices(self) -> Floats:
-        """What a unit of each resource costs now, in rewards.
+        """The price of a unit of each resource now, in rewards.
 
         >>> import armwise as aw
         >>> LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=100, budget=10.0).prices
@@ -205,7 +205,7 @@ class LagrangeCB(Agent):
 
     @property
     def spent(self) -> Floats:
-        """What the decisions so far have cost, per resource.
+        """The cost of the decisions so far, per resource.
 
         >>> import armwise as aw
         >>> LagrangeCB(aw.SquareCB(dim=1, n_arms=2), horizon=100, budget=10.0).spent
@@ -254,7 +254,7 @@ class LagrangeCB(Agent):
         return max(math.sqrt(self._errors[0] / max(self._errors[1], 1.0)), LEAST_NOISE)
 
     def _gamma(self, t: int) -> float:
-        """How much a gap counts in round t."""
+        """The weight of a gap in round t."""
         scale = PRACTICAL / self._noise() if self.gamma is None else self.gamma
         return regression.gap_scale(t, scale / self.scale, self.exponent)
 
@@ -358,7 +358,7 @@ class LagrangeCB(Agent):
         return 1.0 / max(deviation, 1e-4)
 
     def _allowed(self, done: int, end: int) -> Floats:
-        """What a decision may cost, in units of the rates, so that the aim is met slowly and the budget at the end."""
+        """The cost allowed to a decision, in units of the rates, which meets the aim slowly, the budget at the end."""
         left = end - done
         limit = (end - self._spent) / left
         ahead = self.aim * done - self._spent  # below 0: more is spent than the aim allows
@@ -366,7 +366,7 @@ class LagrangeCB(Agent):
         return np.asarray(np.maximum(np.where(self._signs < 0.0, limit, np.minimum(aimed, limit)), 0.0))
 
     def _costs(self, recent: list[_Alike]) -> Callable[[int], float]:
-        """What these rounds would cost at other prices of the one resource (less than 0 where it must be covered)."""
+        """The cost of these rounds at other prices of the one resource (less than 0 where it must be covered)."""
 
         @cache
         def costs(place: int) -> float:
@@ -375,7 +375,7 @@ class LagrangeCB(Agent):
         return costs
 
     def _mean_cost(self, recent: list[_Alike], prices: Floats, resource: int) -> float:
-        """What these rounds would cost, drawn as they would be now at these prices."""
+        """The mean cost of these rounds if they were drawn now, at these prices."""
         total, n, t = 0.0, 0, self._n_learnt + 2
         for outcomes, widths, which in recent:
             lagrangian = outcomes[:, 0] - (self._signs * prices) @ outcomes[:, 1:]
@@ -389,7 +389,7 @@ class LagrangeCB(Agent):
 
 
 def _prior(value: Any, n_arms: int | None) -> Any:
-    """What arms are expected to bring: a number in 0 to 1, or one per arm."""
+    """The arms' expected rewards: a number in 0 to 1, or one per arm."""
     if not np.ndim(value):
         return fraction("prior", value, zero=True, one=True)
     each = as_floats("prior", value)
@@ -418,7 +418,7 @@ def _alike(different: list[_Estimated], which: list[int]) -> list[_Alike]:
 
 
 def _inverse_gaps(lagrangian: Floats, gamma: float) -> Floats:
-    """What ``regression.inverse_gap`` gives for each row, of all rows at once: prices are tried by the hundred."""
+    """``regression.inverse_gap`` of all rows at once, since hundreds of prices are tried."""
     highest = lagrangian.max(axis=1, keepdims=True)
     if np.isnan(highest).any():
         raise ValueError("scores must be numbers, got NaN (did a context or a reward overflow?)")

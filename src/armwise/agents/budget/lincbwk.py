@@ -111,7 +111,7 @@ class LinCBwK(IndexAgent):
 
     @property
     def weights(self) -> Floats:
-        """How much each resource weighs; what is missing to 1 is the slack's.
+        """The weight of each resource; the slack has the rest up to 1.
 
         >>> LinCBwK(dim=2, horizon=100, budget=[10.0, 20.0]).weights.round(2)
         array([0.33, 0.33])

@@ -13,7 +13,7 @@ from armwise.core.tools.extras import needs
 
 
 class Optimum(NamedTuple):
-    """Reward and costs per decision of the best policy, and the policy itself: a distribution for every row."""
+    """The best policy under a budget: its reward and costs per decision, its distribution over arms in every row."""
 
     value: float
     costs: Floats

@@ -93,7 +93,7 @@ class Pacing(Accounting):
         return self.rate * elapsed / (self.per * max(self._n_chosen - 1, 1))
 
     def _allowed(self, now: float) -> float:
-        """What may be spent up to and with this decision."""
+        """The amount that may be spent up to this decision, its cost included."""
         if self.per is None:
             return self.rate * (self._n_chosen + 1)
         return self.rate * (now - (self._clock[0] if self._clock else now)) / self.per

@@ -1,4 +1,4 @@
-"""What agents over several agents share: bases that see the same, and notes that say which of them chose."""
+"""Common base of agents over several agents: bases with one view, and notes that name the base that chose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Exp4 and Exp4P share: a weight for each expert."""
+"""Common base of Exp4 and Exp4P: a weight for each expert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GPUCB, CGPUCB and KernelUCB share: optimism over the kernel posterior, step by step or in blocks."""
+"""Common base of GPUCB, CGPUCB and KernelUCB: optimism over the kernel posterior, step by step or in blocks."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class SupKernelUCB(Staged[KernelPosterior]):
         return block
 
     def _multiplier(self, n_arms: int) -> float:
-        """What multiplies a posterior's standard deviation: scale eta / sqrt(gamma)."""
+        """The factor of a posterior's standard deviation: scale eta / sqrt(gamma)."""
         eta = math.sqrt(2.0 * math.log(2.0 * self.horizon * n_arms / self.delta))
         return self.scale * eta / math.sqrt(self.gamma)
 

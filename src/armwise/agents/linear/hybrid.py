@@ -75,7 +75,7 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
 
     @property
     def prior_mean(self) -> Floats | None:
-        """What the shared and the own weights are drawn towards: (dim,) or a row per arm; None for zeros.
+        """The values that shared and own weights are shrunk towards: (dim,) or a row per arm; None for zeros.
 
         >>> HybridLinUCB(dim=2, n_arms=2, shared=1, prior_mean=[0.5, 0.0]).prior_mean
         array([0.5, 0. ])

@@ -49,7 +49,7 @@ class ThompsonScale(saving.Saved):
         return float(thompson.scale(t, 0.0, self.coefficient(dim), self.delta))
 
     def coefficient(self, dim: int) -> float:
-        """What multiplies sqrt(ln(t / delta)).
+        """The factor of sqrt(ln(t / delta)).
 
         >>> ThompsonScale(noise=1.0, epsilon=0.24, delta=0.1).coefficient(dim=4)
         20.0
@@ -77,7 +77,7 @@ class SamplingAgent(Agent):
 
     @abstractmethod
     def _wins(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
-        """How many of ``draws`` draws each arm wins; ties are broken with ``rng`` too."""
+        """The number of ``draws`` draws that each arm wins; ``rng`` also breaks ties."""
 
     @abstractmethod
     def _score_posterior(self, context: Any) -> tuple[Floats, Floats]:
@@ -171,7 +171,7 @@ class LinThompson(LinearAgent, SamplingAgent):
         n_arms: int | None = None,
         seed: Seed = None,
     ) -> Self:
-        """As the theorem wants it: v_t = R sqrt((24 / epsilon) d ln(t / delta)), and lam = 1.
+        """The agent of the theorem: v_t = R sqrt((24 / epsilon) d ln(t / delta)), and lam = 1.
 
         >>> LinThompson.theoretical(dim=5, noise=0.1).v
         ThompsonScale(noise=0.1, epsilon=0.5, delta=0.05)
@@ -188,7 +188,7 @@ class LinThompson(LinearAgent, SamplingAgent):
         return self.scale * (self.v or 0.0), 0.0, 1.0, 0.0, 1.0, np.inf
 
     def _spread(self) -> tuple[float, float, float, float]:
-        """What the kernels of one round take: v_t, and how much more an arm gets that is known less."""
+        """Arguments of one round's kernels: v_t, and the extra width of arms with less data."""
         return thompson.scale(self.t, *self._width[:3]), *self._width[3:]
 
     def _wins(self, context: Floats, draws: int, rng: np.random.Generator) -> Floats:  # Algorithm 4, lines 3-4

@@ -1,4 +1,4 @@
-"""What LinUCB and LinThompson share: a ridge, the width of their exploration, and rewards that are revised."""
+"""Common base of LinUCB and LinThompson: a ridge, the width of exploration, and revised rewards."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class LinUCB(Stepped, IndexAgent, Optimistic):
         n_arms: int | None = None,
         seed: Seed = None,
     ) -> Self:
-        """As the theorem wants it: the ellipsoid's alpha, and lam = max(1, L^2) for rows of length at most L.
+        """The agent of the theorem: the ellipsoid's alpha, and lam = max(1, L^2) for rows of length at most L.
 
         Rewards are R-sub-Gaussian (``noise``), ||theta*|| <= S (``norm``). With ``n_arms`` each of the K ellipsoids
         has delta / K.

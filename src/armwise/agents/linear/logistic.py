@@ -46,7 +46,7 @@ class SparseRows(NamedTuple):
         return (len(self.indptr) - 1,)
 
     def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
-        """As the kernels want it: over the distinct coordinates, and for every entry the place of its own among them.
+        """The form for the kernels: over the distinct coordinates, and for every entry the place of its own among them.
 
         >>> SparseRows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
         array([7, 9])

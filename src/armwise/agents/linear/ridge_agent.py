@@ -1,4 +1,4 @@
-"""What agents over a ridge model share: their width, the noise around the model, and models that merge, come and go."""
+"""Common base of agents over a ridge model: width, noise around the model, merging, arms that come and go."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class LinearRidge(RidgeAgent, OneRow):
 
     @property
     def prior_mean(self) -> Floats | None:
-        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
+        """The value that the ridge shrinks theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
 
         >>> import armwise as aw
         >>> aw.LinUCB(prior_mean=[0.5, 0.0]).prior_mean

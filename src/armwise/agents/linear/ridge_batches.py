@@ -64,7 +64,7 @@ class RidgeBatches(Batches[A], Generic[A]):
         raise NotImplementedError
 
     def _steady_rounds(self, agent: A, n: int) -> int:
-        """How many of the next ``n`` rewards leave ridge and noise as they are."""
+        """The number of rewards, at most ``n``, until ridge or noise change."""
         if not agent._model.settled:
             return 0
         return n if agent._noise is None else min(n, agent._noise.rounds_left)

@@ -19,7 +19,9 @@ REDUCED = 100  # eigenvectors beyond
 
 
 def effective_dimension(eigenvalues: Floats, horizon: int, lam: float) -> int:
-    """The largest d with (d - 1) l_d <= T / ln(1 + T/lam), l_d the d-th smallest eigenvalue of the Laplacian plus lam.
+    """The effective dimension of a graph.
+
+    The largest d with (d - 1) l_d <= T / ln(1 + T/lam), l_d the d-th smallest eigenvalue of the Laplacian plus lam.
 
     >>> effective_dimension(np.array([0.0, 1.0, 100.0, 1000.0]), horizon=100, lam=1.0)
     2

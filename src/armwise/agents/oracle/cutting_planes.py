@@ -136,7 +136,7 @@ class LeastGap:
         return found
 
     def _worth(self, prices: Floats) -> Floats:
-        """How much each policy relaxes the binding cuts, at their prices: one pass over the table."""
+        """The relaxation of the binding cuts by each policy, at their prices: one pass over the table."""
         rewards = np.zeros((len(self.sample.table), self.sample.n_arms))
         rows = np.arange(len(rewards))
         for price, cut in zip(prices, self._cuts):
@@ -150,7 +150,7 @@ class LeastGap:
         return self.flat + z * self._tilt
 
     def _reach(self, base: Floats, z_base: float, out: Floats, z_out: float) -> float:
-        """How far from base (feasible) towards out one can go; policies that both ends satisfy hold all the way."""
+        """The largest feasible step from base towards out; policies that both ends satisfy hold all the way."""
         sample, mu = self.sample, self.mu
         excess = sample.variances(out, mu) - self._limits(z_out)
         watched = np.argsort(-excess)[:_WORKING_SET]

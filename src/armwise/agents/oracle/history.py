@@ -1,4 +1,4 @@
-"""What the oracle agents share: the rounds seen so far without repetition, and how every constructor begins."""
+"""Common parts of the oracle agents: the rounds so far without repetition, and the checks of every constructor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK = 1024  # contexts of a block of rounds that an oracle reads at once
 
 
 class History(Saved):
-    """What was seen, without repetition: distinct rows, how often each came, and the total r / p of each arm there.
+    """The rounds so far, without repetition: distinct rows, the count of each, and the total r / p of each arm there.
 
     Everything that the agents compute is a sum over rounds, so rounds that look alike to the oracle add up. A round
     costs one hash of its row; memory is one row a *distinct* context (N bytes for an explicit class of N policies).
@@ -77,7 +77,7 @@ class History(Saved):
 
     @property
     def counts(self) -> Floats:
-        """How often each distinct row came."""
+        """The count of each distinct row."""
         return self._tallies[: self._size, 0]
 
     @property

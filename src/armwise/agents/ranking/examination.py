@@ -21,7 +21,7 @@ _DEEP = 18.0  # logarithms below the mode, beyond which a density is not looked 
 
 
 def read_kappa(kappa: ArrayLike) -> Floats:
-    """How often each slot is examined, checked: numbers in (0, 1], one per slot.
+    """The checked chances that slots are examined: numbers in (0, 1], one per slot.
 
     >>> read_kappa([1, 0.6])
     array([1. , 0.6])
@@ -63,7 +63,7 @@ class PositionRanker(Ranker):
 
     @property
     def examination(self) -> Floats:
-        """How often each slot is examined, the most examined one 1: as given, or as learnt so far.
+        """The chance that each slot is examined, relative to the most examined one: as given, or as learnt so far.
 
         >>> import armwise as aw
         >>> aw.PositionUCB(n_arms=5, kappa=[1.0, 0.6]).examination

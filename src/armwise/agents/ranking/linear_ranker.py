@@ -1,4 +1,4 @@
-"""What rankers with a row of features per arm share: one ridge of attraction, and how wide it is."""
+"""Common base of rankers with a row of features per arm: one ridge of attraction, and its width."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LinearRanker(TakesDim, Ranker):
 
     @property
     def width(self) -> float:
-        """What multiplies an arm's sqrt(x' A^-1 x)."""
+        """The factor of an arm's sqrt(x' A^-1 x)."""
         if self.alpha is None:
             return PRACTICAL * self._noise.growing
         if isinstance(self.alpha, Ellipsoid):

@@ -12,7 +12,7 @@ from armwise.core.arguments import count, short
 
 
 class Offer(NamedTuple):
-    """What a list may hold, where it is not simply any arm in any slot.
+    """Limits of a list, where not every arm may stand in every slot.
 
     ``available`` are the arms that may be shown (None: all), ``pinned`` the arms that have their slot already,
     ``categories`` one label per arm, and ``at_most`` how many arms of a category a list may hold: one number, or a
@@ -123,7 +123,7 @@ class OpenSlots:
         self.shown.append(arm)
 
     def capacity(self) -> int:
-        """How many slots can be filled beside those that are pinned."""
+        """The number of slots that can be filled beside the pinned ones."""
         if not self._left:
             return int(self._open.sum())
         return sum(min(self._left[label], int(self._open[arms].sum())) for label, arms in self._members.items())

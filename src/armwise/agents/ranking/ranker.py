@@ -215,7 +215,7 @@ class Ranker(saving.Saved, ABC):
 
 
 class NoProbabilities(ValueError):
-    """The ranker draws its lists so that nobody knows how likely they were."""
+    """The chances of the ranker's lists are unknown."""
 
 
 class GreedyRanker(Ranker):
@@ -266,7 +266,7 @@ def fill(slots: OpenSlots, score: Scorer, rng: np.random.Generator) -> tuple[lis
 
 
 def first_click(outcomes: Floats) -> int:
-    """How many slots a cascade user examined: down to the first click, or all.
+    """The number of slots that a cascade user examined: down to the first click, or all.
 
     >>> first_click(np.array([0.0, 1.0, 0.0])), first_click(np.zeros(3))
     (2, 3)
@@ -276,7 +276,7 @@ def first_click(outcomes: Floats) -> int:
 
 
 def last_click(outcomes: Floats) -> int:
-    """How many slots a user of several clicks examined at least: down to the last click, or all without one.
+    """The least number of slots that a user of several clicks examined: down to the last click, or all without one.
 
     >>> last_click(np.array([1.0, 1.0, 0.0])), last_click(np.zeros(3))
     (2, 3)

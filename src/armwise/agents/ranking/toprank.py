@@ -19,7 +19,7 @@ _C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
 class TopRank(Ranker):
-    """Order arms in blocks of which it is not known who is better, each block shuffled.
+    """Order arms in blocks, and shuffle each block: within it, no arm is known to be better than another.
 
     Clicks of arms in one block are compared pair by pair: once the difference of their clicks, S, reaches
     sqrt(2 N ln(c sqrt(N) / delta)), with N the times that exactly one was clicked and delta = 1 / horizon, the one

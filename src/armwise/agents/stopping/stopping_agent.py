@@ -1,4 +1,4 @@
-"""What all agents that stop have in common: counts, the test that ends the search, and the answer."""
+"""Common base of agents that stop: counts, the test that ends the search, and the answer."""
 
 from __future__ import annotations
 

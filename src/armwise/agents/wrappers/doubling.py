@@ -140,7 +140,7 @@ class Doubling(TransparentWrapper):
         return self.made_for(self.horizon).clone(seed=int(self._rng.integers(2**63)))
 
     def _end(self) -> int:
-        """How many rewards in all end the current run: first (1 + 2 + ... + 2^run)."""
+        """The total number of rewards at the end of the current run: first (1 + 2 + ... + 2^run)."""
         return int(self._first * (2 ** (self._run + 1) - 1))
 
     def _restart_if_due(self, n_learnt: int) -> None:

@@ -1,4 +1,4 @@
-"""What agents around another agent share: a stream of their own, one for the agent inside, and how it is taught."""
+"""Common base of agents around another agent: two streams, its own and that of the agent inside, and the teaching."""
 
 from __future__ import annotations
 

@@ -57,5 +57,5 @@ class Optimistic(Agent):
 
 
 def optimism_of(agent: Agent) -> Optimism | None:
-    """How the agent chooses, where that is by optimism alone."""
+    """The rule of an agent that chooses by optimism alone; None of any other."""
     return agent.optimism if isinstance(agent, Optimistic) else None

@@ -101,7 +101,7 @@ class Rows(Environment):
 
     @property
     def n_rows(self) -> int:
-        """How many rounds there are before a row comes again.
+        """The number of rounds before a row comes again.
 
         >>> Rows(X=np.eye(3), rewards=np.eye(3)).n_rows
         3

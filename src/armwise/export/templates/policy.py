@@ -64,7 +64,7 @@ def _walk(value, path, outermost, found):
 
 
 def _named(value, what):
-    """What has names: an object, or a list of objects."""
+    """Return a value that has names (an object, or a list of objects), or raise ValueError."""
     if not (all(isinstance(item, dict) for item in value) if isinstance(value, list) else isinstance(value, dict)):
         raise ValueError(f"{what} must be an object or a list of objects")
     return value

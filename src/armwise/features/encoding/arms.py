@@ -71,7 +71,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     @property
     def journal(self) -> Any:
-        """What is journaled of them: all as one array, or each by itself; both are written the same.
+        """Their form in the journal: all as one array, or each by itself; both are written the same.
 
         >>> bytes(read_arms([b'"one"', b'"other"']).journal)
         b'["one","other"]'
@@ -116,7 +116,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     @property
     def n_keys(self) -> int:
-        """How many keys their texts have.
+        """The number of keys in their texts.
 
         >>> read_arms([b'"a"', b'{"id": "b"}']).n_keys
         1

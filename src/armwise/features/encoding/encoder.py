@@ -53,7 +53,7 @@ from armwise.native.features import mix, scaled
 
 
 class Feature(NamedTuple):
-    """What one name, or a pair of them, adds to one position of a row: ``sign`` (of the hash) times what it is.
+    """The part of one name, or of a pair, in one position of a row: ``sign`` (of the hash) times its value.
 
     >>> Feature("hour", 3, -1.0, -0.5).position
     3
@@ -124,7 +124,7 @@ class Encoder(HashedRows):
     # ------------------------------------------------------------------ names back from positions
 
     def describe(self, context: Any, arm: Any = None) -> list[Feature]:
-        """What each name, and each pair of names, adds to the row of a context (with an arm): their sums are the row.
+        """The parts of each name, and of each pair, in the row of a context (with an arm): their sums are the row.
 
         >>> encoder = Encoder(dim=8)
         >>> [feature.name for feature in encoder.describe({"device": "phone"}, "red")]
@@ -153,7 +153,7 @@ class Encoder(HashedRows):
         return [feature._replace(value=feature.value / norm) for feature in found]
 
     def names(self, contexts: Iterable[Any], arms: Sequence[Any] = ()) -> list[str]:
-        """What falls on each position, of the names in these contexts and arms; " + " joins what shares one.
+        """The names in these contexts and arms by position; " + " joins names that share one.
 
         >>> Encoder(dim=4).names([{"device": "phone"}])
         ['1', 'device=phone', '', '']

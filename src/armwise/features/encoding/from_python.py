@@ -1,4 +1,4 @@
-"""What people have (dictionaries, rows of tables, dataclasses) as the JSON that the encoder and the journal read."""
+"""Turn Python values (dictionaries, rows of tables, dataclasses) into the JSON that encoder and journal read."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _TWICE = "a key appears twice in one object"
 
 
 def count_tokens(parts: Sequence[PackedTokens]) -> int:
-    """How many tokens some parts have.
+    """The number of tokens of some parts.
 
     >>> count_tokens([part(b'{"a": 1}', "c"), NO_TOKENS])
     1
@@ -90,7 +90,7 @@ class ArmTokens(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens all arms have.
+        """The number of tokens of all arms.
 
         >>> tail([bytes(8)], [part(b'{"a": 1}', "a")]).n_tokens
         1
@@ -243,7 +243,7 @@ def _decode(text: bytes) -> tuple[Any, int]:
 
 
 def why(error: Exception, text: bytes) -> str:
-    """What an error of the JSON reader says, or what is the matter where that misleads.
+    """The message of the JSON reader, or the true cause where it misleads.
 
     >>> text = b'{"name": "\\\\ud800"}'
     >>> why(ValueError("Input data was truncated"), text)

@@ -58,12 +58,12 @@ class JudgedPolicy:
 
     @property
     def cost(self) -> Estimate:
-        """What it costs per decision, in the one resource that the log has."""
+        """Its cost per decision, in the log's one resource."""
         return _only("cost", self.costs)
 
     @property
     def cost_per_reward(self) -> RatioInterval:
-        """What a unit of reward costs, in the one resource that the log has."""
+        """The cost of a unit of reward, in the log's one resource."""
         return _only("cost_per_reward", self.costs_per_reward)
 
     def beats(self, other: JudgedPolicy) -> bool:
@@ -179,7 +179,7 @@ def tradeoff(
     log: Log, policies: Mapping[str, Any], *, estimator: str = "snips", level: float = 0.95,
     resources: Sequence[str] | None = None, **options: Any,
 ) -> Tradeoff:  # fmt: skip
-    """What each policy would have earned and cost per decision, with intervals, from a log that has ``costs``.
+    """Estimate each policy's reward and cost per decision, with intervals, from a log that has ``costs``.
 
     Values and costs are judged alike, by ``estimator`` (see ``evaluate``, which takes ``options``); cost per reward is
     the ratio of the weighted sums. Its interval, and that of costs unless ``options`` or another estimator are given,
@@ -249,7 +249,7 @@ class Mixture:
 def best_mixture(
     log: Log, policies: Mapping[str, Any], rate: float | Sequence[float], *, level: float = 0.95
 ) -> Mixture:
-    """What the best mix of these policies would have earned per decision, at a mean cost of at most ``rate``.
+    """Find the mix of these policies with the largest reward per decision at a mean cost of at most ``rate``.
 
     ``rate`` is a number, or one per resource. ValueError if no mix keeps to it, by the estimated costs. Where all
     rewards of the log lie in [0, 1] the interval does too.
@@ -350,7 +350,7 @@ def _weights(log: Log, policy: Any) -> Floats:
 
 
 def _usual(arms: Any, paid: Floats) -> Floats:
-    """What each row's arm costs on average: what a row paid beyond it says how long tails are."""
+    """The mean cost of each row's arm: the rows' costs beyond it show how long tails are."""
     counts = np.bincount(arms)
     return np.asarray((np.bincount(arms, paid) / np.maximum(counts, 1))[arms])
 

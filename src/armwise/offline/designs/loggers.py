@@ -32,7 +32,7 @@ def evaluate_loggers(
     seed: int = 0,
     warn: bool = True,
 ) -> Evaluation:
-    """What a policy would have earned, from the logs of several logging policies together.
+    """Estimate a policy's value from the logs of several logging policies together.
 
     "naive" weighs each row by its own logger's probability; "weighted" weighs the logs by the inverse of their
     estimates' variance; "balanced" divides by the mixture of all loggers, sum_j n_j p_j(a | x) / n, which no row of a

@@ -52,7 +52,7 @@ class Simulation:
 
     @property
     def rests_on(self) -> str:
-        """What the intervals take for granted, in words."""
+        """The assumptions of the intervals, in words."""
         return (
             f"simulated intervals rest on {self.model} (lack of fit p = {self.lack_of_fit:.2g}), and on {self.agent} "
             f"as given, which had learnt nothing, having written this log; {self.runs} simulated logs"
@@ -60,7 +60,7 @@ class Simulation:
 
     @property
     def weaknesses(self) -> list[str]:
-        """What speaks against the model, and against the agent."""
+        """Evidence against the model, and against the agent."""
         found = [f"no simulated intervals: {self.unlike}"] if self.unlike else []
         if self.lack_of_fit < LACK_OF_FIT:
             found.append(
@@ -72,7 +72,7 @@ class Simulation:
         return found
 
     def against(self, name: str) -> tuple[str, ...]:
-        """What speaks against this estimate's interval: the model, the agent, or too few rows of an arm."""
+        """Evidence against this estimate's interval: the model, the agent, or too few rows of an arm."""
         if self.weaknesses:
             return ("no simulated interval",)
         if self.rows[name] < _FEW:
@@ -174,7 +174,7 @@ class _Design:
         self.extras = _extras(scaled)
 
     def about(self, names: list[str] | None) -> str:
-        """What the model says of the rewards."""
+        """The model of the rewards, in words."""
         if self.shared:
             return "rewards that are linear in the features of the arms, with the same weights for every arm"
         if self.columns == 0:
@@ -219,7 +219,7 @@ class _Design:
         return np.asarray(self.X @ theta[0] if self.shared else self.X @ theta.T)
 
     def misfit(self, fit: _Fit) -> Floats:
-        """What squares, cubes and products would add to the fit, and what a change half-way would: score statistics."""
+        """Score statistics of squares, cubes and products beside the fit, and of a change half-way."""
         late = (np.arange(len(fit.rows)) >= len(fit.rows) / 2).astype(float)[:, None]
         X = self.chosen(self.X, fit.rows, fit.arms)
         return np.array([self._score(fit, X, E) for E in (self.chosen(self.extras, fit.rows, fit.arms), late)])
@@ -267,7 +267,7 @@ class _Questions:
         return [int(each) for each in (*least[:-1], *np.minimum(least[self.pairs], least[-1]), least[-1])]
 
     def values_in(self, mean: Floats) -> Floats:
-        """What the policies (and the control) earn in a world with these expected rewards."""
+        """The values of the policies (and the control) in a world with these expected rewards."""
         return np.array([float((table * mean).sum(axis=1).mean()) for table in self.tables])
 
     def asked(self, values: Floats, earned: float) -> Floats:
@@ -302,7 +302,7 @@ class _Questions:
         return self.asked(values, y), np.sqrt(np.maximum(noise, 1e-300) + spread)
 
     def _slopes(self, design: _Design, X: Floats, pi: Floats) -> Floats:
-        """How the policy's value depends on theta: (M, p)."""
+        """The derivatives of the policy's value by theta: (M, p)."""
         if design.shared:
             return np.asarray(np.einsum("nk,nkp->p", np.broadcast_to(pi, X.shape[:2]), X)[None] / len(X))
         if len(pi) == 1:

@@ -69,7 +69,7 @@ class Interactions:
         self._worth = np.bincount(arms, each * rewards[log.present], log.n_arms) / total  # of each arm, in any slot
 
     def p_value(self, name: str) -> float:
-        """Of what an estimator assumes: "iips", "rips" or "pi"."""
+        """The p-value of an estimator's assumption: "iips", "rips" or "pi"."""
         if not self._tested:
             return 1.0
         if name == "pi":
@@ -85,7 +85,7 @@ class Interactions:
         return shared_level(found)
 
     def _others(self, below: bool) -> Iterator[Floats]:
-        """Of each slot: its reward beyond its own arm's mean, times how good and which the arms above or below are."""
+        """For each slot: its reward beyond its own arm's mean, times how good and which the arms above or below are."""
         log, n = self._log, len(self._log)
         by_arm = log.n_arms <= MAX_ARMS
         for slot in range(log.n_slots):
@@ -103,7 +103,7 @@ class Interactions:
             yield (self._weights * rest)[:, None] * self._beyond(features, own, there)
 
     def _sums(self) -> Iterator[Floats]:
-        """Of each pair of slots: the total beyond a sum over the slots, times what no sum has."""
+        """For each pair of slots: the total beyond a sum over the slots, times what no sum has."""
         log = self._log
         total = log.totals
         rest = total - np.average(total, weights=self._weights)

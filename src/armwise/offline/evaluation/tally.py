@@ -120,7 +120,10 @@ class Tally:
         bets.add(scores - floor, ceiling - scores)
 
     def _scores(self, estimator: Estimator, facts: Facts) -> Floats:
-        """Scores whose mean is the value: the model held inside the rewards' range, so that DR's are bounded too."""
+        """The rows' scores for a betting interval, with the policy's value as mean.
+
+        The reward model is clipped to the range of the rewards, so that the scores of DR are bounded too.
+        """
         if not estimator.needs_model:
             return facts.weighted_rewards
         assert facts.q_logged is not None
@@ -478,7 +481,7 @@ class Tally:
     def _open_still(
         self, one: int, other: int, low: float, high: float, p_value: float, level: float
     ) -> tuple[float, float, float]:
-        """Where all rows that count for a policy have one reward, they have no spread, and yet do not make it sure."""
+        """Widen a difference's interval where all rows of a policy have one reward, and thus no spread."""
 
         def slack(share: float) -> tuple[float, float]:
             (e, t), (f, u) = self.pairs[one], self.pairs[other]

@@ -161,7 +161,7 @@ class ExperimentAnalysis:
     # ------------------------------------------------------------------ verdict
 
     def verdict(self, notes: Sequence[str] = (), closes: float | None = None) -> ExperimentVerdict:
-        """What the numbers say now; ``closes`` are the seconds until the first window of the goal is over."""
+        """The verdict on the numbers now; ``closes`` are the seconds until the first window of the goal is over."""
         results = tuple(self._result(metric, a) for metric in self.metrics for a in range(len(self.arms)))
         early = tuple(look for metric in self.metrics if (look := self._look(metric)) is not None)
         action, sentence, arm, more = self._say(results, early, closes)
@@ -183,7 +183,7 @@ class ExperimentAnalysis:
         return next((n for n, test in self.reported.items() if test.p_now < MISMATCH_RISK / len(self.reported)), None)
 
     def _look(self, metric: Metric) -> EarlyLook | None:
-        """What units brought within an age, while the windows of more than half of them are open."""
+        """The units' outcomes within an age, while the windows of more than half of them are open."""
         exposed = float(self.mismatch.counts.sum())
         if metric.name not in self.early or float(self.lifts[metric.name].n) >= 0.5 * exposed:
             return None
@@ -289,7 +289,7 @@ class ExperimentAnalysis:
         return ", ".join(f"{name} {int(n):,} of {e:,.0f} expected" for name, n, e in pairs)
 
     def _waits(self, results: Sequence[ArmResult], early: Sequence[EarlyLook], closes: float | None) -> str:
-        """Why nobody can say how many more units are needed."""
+        """The reason why the number of missing units is unknown."""
         goals = [metric for metric in self.metrics if not metric.guardrail]
         for metric in goals:
             units = {r.arm: r.units for r in results if r.metric == metric.name}
@@ -303,7 +303,7 @@ class ExperimentAnalysis:
         return "the difference so far is too small to say for how long"
 
     def _open(self, metric: str, early: Sequence[EarlyLook], closes: float) -> str:
-        """What can be said while no window is over."""
+        """The verdict while no window is over."""
         window = duration(self._metric(metric).window or 0.0)
         said = f"no unit's window of {window} is over yet, the first one's in {duration(closes)}"
         for look in early:
@@ -352,7 +352,7 @@ class ExperimentAnalysis:
 
 
 def _times(lifts: LiftSequence, a: int, size: float) -> float:
-    """How many times the units are needed for a half width of ``size``."""
+    """The factor by which the units must grow for a half width of ``size``."""
     if not size > 0.0:
         return math.inf
     low, high = 1.0, 2.0

@@ -1,4 +1,4 @@
-"""What a metric shows while its windows are open: values within fixed ages of the units, a cohort by age."""
+"""A metric while its windows are open: values within fixed ages of the units, a cohort by age."""
 
 from __future__ import annotations
 

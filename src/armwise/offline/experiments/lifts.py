@@ -202,7 +202,7 @@ class LiftSequence:
 
     @property
     def events(self) -> Floats:
-        """How many units of each arm make up its sum: of clicks their number, of amounts fewer where some are large."""
+        """The number of units that make up each arm's sum: for amounts it is smaller where some are large."""
         found: Floats = np.square(self._sizes) / np.maximum(self._squares, 1e-300)
         return found
 
@@ -212,7 +212,7 @@ class LiftSequence:
         return (enough >= self.start) if self.cap is None else (enough >= 1)
 
     def skewness(self, a: int) -> Floats:
-        """How skewed an arm's sum would be without a difference; where values have no cap."""
+        """The skewness of an arm's sum without a difference between arms, where values have no cap."""
         return _skewness(*self._moments[:, a])
 
     def estimate(self, a: int) -> Floats:

@@ -1,4 +1,4 @@
-"""What an experiment measures."""
+"""The metrics of an experiment."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Metric:
         return self.expected * (1.0 - self.expected) if self.kind == "rate" else (self.expected / self.limit) ** 2
 
     def to_dict(self) -> dict[str, Any]:
-        """What differs from the defaults, for JSON.
+        """The settings that differ from the defaults, for JSON.
 
         >>> Metric("revenue", kind="amount").to_dict()
         {'name': 'revenue', 'kind': 'amount'}

@@ -46,7 +46,7 @@ def log_gamma_mixture(s: Any, v: Any, rho: float, c: float = 1.0) -> Floats:
 
 
 def gamma_bound(v: Any, alpha: float, rho: float, c: float = 1.0) -> Floats:
-    """What the deviations' sum exceeds at no time, with chance 1 - ``alpha``, where their squares sum to ``v``.
+    """A bound that the deviations' sum never exceeds, with chance 1 - ``alpha``, where their squares sum to ``v``.
 
     >>> round(float(gamma_bound(100.0, 0.025, best_rho(100.0, 0.025))), 1)
     33.5
@@ -83,7 +83,7 @@ def log_normal_mixture(s: Any, v: Any, rho: float) -> Floats:
 
 
 def normal_bound(v: Any, alpha: float, rho: float) -> Floats:
-    """As ``gamma_bound``, by the normal mixture: exact for Gaussian deviations, else right in the limit.
+    """The bound of ``gamma_bound`` by the normal mixture: exact for Gaussian deviations, else right in the limit.
 
     >>> round(float(normal_bound(100.0, 0.025, best_rho(100.0, 0.025))), 1)
     30.4

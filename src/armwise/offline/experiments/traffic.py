@@ -1,4 +1,4 @@
-"""How much traffic an experiment needs: units and days until a verdict, before it begins."""
+"""The traffic that an experiment needs: units and days until a verdict, before it begins."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Traffic:
     once: tuple[float, ...] = field(repr=False)  # of a test with one look, then
 
     def days(self, units: float | None) -> float | None:
-        """Days until this many units have their outcomes; None where nobody says how many come a day."""
+        """Days until this many units have their outcomes; None where the units per day are unknown."""
         return None if self.daily is None or units is None else units / self.daily + self.window
 
     HEADINGS = ("design", "units", "days")

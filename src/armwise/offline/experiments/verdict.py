@@ -1,4 +1,4 @@
-"""What an experiment says now: numbers per arm and metric, and whether to stop."""
+"""The verdict on an experiment: numbers per arm and metric, and whether to stop."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class EarlyLook:
 
     @property
     def title(self) -> str:
-        """What the numbers are."""
+        """The title of the numbers."""
         n = sum(r.units for r in self.results)
         window = duration(self.window)
         return f"{self.metric} within {self.within} of the exposure ({n:,} units as old; the window is {window})"

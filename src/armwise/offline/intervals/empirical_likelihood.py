@@ -105,7 +105,7 @@ def _spread(up: Floats, down: Floats, weights: Floats) -> Floats:
 
 
 def critical(covariance: Floats, level: float = 0.95) -> float:
-    """What the root of twice the log likelihood ratio of either end exceeds with probability 1 - level in the limit.
+    """The bound that the root of twice either end's log likelihood ratio exceeds with chance 1 - level in the limit.
 
     Where the weights average 1 exactly: in polar coordinates of the limit's normal vector both statistics are
     R^2 k(angle), so the probability is the mean of exp(-z^2 / (2 k)) over the angles. If the weights do not vary it is

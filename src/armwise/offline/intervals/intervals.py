@@ -159,7 +159,7 @@ class Blocks:
         return self._sums[: self._filled, -1]
 
     def influence(self, mean: Floats, gradient: Floats) -> Floats:
-        """What each block adds to the error of a linear combination of the column means, times the number of rows."""
+        """The part of each block in the error of a linear combination of the column means, times the number of rows."""
         centred: Floats = (self.sums - self.counts[:, None] * mean) @ gradient
         return centred
 
@@ -250,7 +250,7 @@ class Clusters:
         return float(squares.sum() ** 2 / max(float(squares @ squares), 1e-300))
 
     def influence(self, mean: Floats, gradient: Floats) -> Floats:
-        """What each cluster adds to the error of a linear combination of the column means, times the number of rows."""
+        """The part of each cluster in the error of a linear combination of column means, times the number of rows."""
         centred: Floats = (self.sums - self.counts[:, None] * mean) @ gradient
         return centred
 

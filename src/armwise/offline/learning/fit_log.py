@@ -117,7 +117,7 @@ def _client(engine: Any) -> Iterator[Client]:
 
 
 def _parts(client: Client, agent: A, logs: Sequence[Log], part: int) -> Iterator[A]:
-    """What was learnt of each part, in order; only some parts are on their way at a time, so that memory stays flat."""
+    """The agents learnt from each part, in order; only some parts are sent at a time, so that memory stays flat."""
     fresh = agent.clone(seed=0)
     ahead = 2 * max(1, len(client.scheduler_info()["workers"]))
     if len(logs) > 1:

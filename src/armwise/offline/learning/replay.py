@@ -30,7 +30,7 @@ _FEW = 10  # rewards other than the most frequent, below which no interval is to
 
 @dataclass(frozen=True)
 class Replay:
-    """What the agent earned in the rounds that matched, and the agent as it was at the end.
+    """The agent's rewards in the rounds that matched, and the agent at the end.
 
     >>> import armwise as aw
     >>> log = aw.offline.Log(arms=[0, 1] * 60, rewards=[1, 0, 0, 1] * 30, probabilities=[0.5] * 120, n_arms=2)
@@ -367,7 +367,7 @@ def _outcomes_seen(log: Log, agent: Agent) -> list[str]:
 
 
 def _against_uniform(log: Log) -> list[str]:
-    """What speaks against a log without probabilities having drawn its arms uniformly: counts, contexts by arm."""
+    """Evidence that a log without probabilities did not draw its arms uniformly: counts, contexts by arm."""
     counts, balance = np.zeros(log.n_arms), Balance(log.n_arms, log.context_names)
     for rows in log.batches():
         counts += np.bincount(rows.arms, minlength=log.n_arms)

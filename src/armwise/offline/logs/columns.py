@@ -195,7 +195,7 @@ class TableSource:
         return {name: _joined([block[name] for block in blocks])[:MAX_SAMPLE] for name in names}
 
     def _words_read(self, first: Block) -> dict[str, str]:
-        """Of the columns of rewards and probabilities, how their words are read (yes = 1)."""
+        """For the columns of rewards and probabilities: the numbers that their words stand for (yes = 1)."""
         c = self._columns
         names = [c.rewards, *filter(None, [c.probabilities])]
         return {name: words for name in names if name in first and (words := words_as_outcomes(first[name][:1000]))}
@@ -209,20 +209,20 @@ class TableSource:
         return copies([first[c.arms], first[c.rewards]], others, p)
 
     def _leave_out_dates(self, first: Block) -> None:
-        """Of columns that nobody named, take those out that are neither numbers nor words, such as times."""
+        """Take unnamed columns out of the contexts that are neither numbers nor words, such as times."""
         kinds = {name: first[name].dtype.kind for name in self._columns.contexts if name in first}
         for name, kind in kinds.items():
             if kind in "Mm":
                 self._without(name, "times" if kind == "M" else "lengths of time")
 
     def _without(self, name: str, what: str) -> None:
-        """Take a column that nobody named out of the contexts."""
+        """Take an unnamed column out of the contexts."""
         self.unusable[name] = what
         rest = tuple(other for other in self._columns.contexts if other != name)
         self._columns = replace(self._columns, contexts=rest)
 
     def _leave_out_leaks(self, first: Block) -> None:
-        """Of columns that nobody named, take out those that tell the outcome or the arm."""
+        """Take unnamed columns out of the contexts that tell the outcome or the arm."""
         c = self._columns
         block = {name: values[:_SAMPLE] for name, values in first.items()}
         if not block or len(block[c.arms]) < _FEWEST:

@@ -410,7 +410,7 @@ class Log:
 
     @property
     def copies(self) -> str:
-        """What to say of rows that equal others in every column; empty if there are no more than chance explains.
+        """The warning of rows that equal others in every column; empty if there are no more than chance explains.
 
         >>> Log(contexts=[[0.1], [0.2]] * 99, arms=[0, 1] * 99, rewards=[1, 0] * 99, probabilities=0.5).copies[:42]
         '196 of 198 rows are copies of other rows i'
@@ -518,7 +518,7 @@ class Log:
         return self.rows.timestamps
 
     def drift(self, parts: int = 20) -> DriftCheck:
-        """What the arms earn and how often they are played in consecutive parts of the log; ``plot`` draws it.
+        """The rewards and shares of the arms in consecutive parts of the log; ``plot`` draws them.
 
         >>> Log(arms=[0, 1] * 100, rewards=[1, 0] * 100).drift(parts=2).values.tolist()
         [[1.0, 0.0], [1.0, 0.0]]

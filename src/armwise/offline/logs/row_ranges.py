@@ -7,7 +7,7 @@ from typing import Any
 
 
 def pieces(data: Any) -> list[tuple[Any, int]]:
-    """What can be opened apart in a dataset, in order: row groups of Parquet files, other files whole; with rows."""
+    """The parts of a dataset that can be opened apart, with rows: row groups of Parquet, other files whole."""
     found: list[tuple[Any, int]] = []
     for file in data.get_fragments():
         if hasattr(file, "split_by_row_group"):

@@ -81,7 +81,7 @@ def _grouped(problems: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """How the columns of a table are called, so that what is wrong with one can be said by its name."""
+    """The names of a table's columns, for messages about wrong values."""
 
     arms: str
     rewards: str
@@ -128,7 +128,7 @@ class LogBlock:
         return replace(self, **per_row, arm_features=features, extra=extra, start=moved, unread=None)
 
     def features(self) -> Floats:
-        """What an agent that sees ``features`` sees: (n, K, d), shared features repeated before an arm's own."""
+        """The contexts of an agent that sees ``features``: (n, K, d), shared features repeated before an arm's own."""
         if ndim(self.contexts) == 3:
             return self.contexts  # type: ignore[no-any-return]
         if self.arm_features is None:
@@ -288,7 +288,7 @@ def places_of(
 
 
 def not_an_arm(value: Any, column: str | None = None) -> str:
-    """What to say of an arm that is neither a whole number nor a name, with the column it stands in.
+    """The message for an arm that is neither a whole number nor a name, with its column.
 
     >>> not_an_arm(1.5)
     'arm is 1.5, expected a whole number or a name (give texts, if such numbers are names)'
@@ -405,7 +405,7 @@ def _no_probability(rows: LogBlock, i: int) -> str:
 
 
 def _not_finite(name: str, rows: LogBlock, i: int) -> str:
-    """What to say of a row with NaN or infinity: in which column, where it has a name, and what to do."""
+    """The message for a row with NaN or infinity: its column, where that has a name, and the remedy."""
     values = getattr(rows, name)
     if name == "contexts" and rows.names is not None and values.shape[1:] == (len(rows.names.contexts),):
         bad = ", ".join(repr(rows.names.contexts[j]) for j in np.flatnonzero(~np.isfinite(values[i])))

@@ -172,7 +172,7 @@ class SlateLog:
 
     @property
     def n_slots(self) -> int:
-        """How many slots the longest ranking has."""
+        """The number of slots of the longest ranking."""
         return int(self.actions.shape[1])
 
     @property

@@ -1,4 +1,4 @@
-"""Where logs come from: frames and Arrow tables in memory; files, datasets, lazy frames and queries, streamed."""
+"""Sources of logs: frames and Arrow tables in memory; files, datasets, lazy frames and queries, streamed."""
 
 from __future__ import annotations
 

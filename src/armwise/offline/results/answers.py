@@ -23,7 +23,7 @@ def headline(result: Evaluation) -> Estimate:
 
 
 def of_evaluation(result: Evaluation) -> str:
-    """What one policy would have earned."""
+    """The answer about one policy."""
     estimate = headline(result)
     against = without_answer(result.weaknesses)
     if against or not math.isfinite(estimate.value):
@@ -69,7 +69,7 @@ def of_several(results: Evaluations) -> str:
 
 
 def _of_apart(results: Evaluations, judged: dict[str, Estimate]) -> str:
-    """Of policies that were on offer in different rows, what each earned beyond the same rows' own."""
+    """The answer about policies that were on offer in different rows: each one's value beyond the same rows' own."""
     lifts = {name: lift for name in judged if (lift := results[name].lift) is not None}
     if not lifts:
         return (f"The {len(judged)} policies were on offer in different rows, so their values do not compare: judge "

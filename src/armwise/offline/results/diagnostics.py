@@ -30,7 +30,7 @@ _ENOUGH = 30  # effective rows below which no interval is to be relied on
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """What the weights say about a log and a target.
+    """Diagnostics of a log and a target by their weights.
 
     ``ess`` is Kish's effective sample size (sum w)^2 / sum w^2, ``mean_weight`` should be 1, ``no_overlap`` is the
     share of rows whose arm the target never plays, ``unsupported`` the share of the target's decisions for arms that
@@ -266,7 +266,7 @@ class Weighing:
 
 
 class _Commonest:
-    """How many rewards are neither all at the smallest nor all at the largest that came: clicks, or what is rare."""
+    """Count the rewards beside the commonest one, the smallest or the largest: clicks, or rare values."""
 
     def __init__(self) -> None:
         self.n = self._at_low = self._at_high = 0

@@ -38,7 +38,7 @@ def both_sides(level: float, one_sided: OneSided | None) -> float:
 
 
 def _one_end(side: OneSided, e: Any, level: float) -> dict[str, Any]:
-    """What changes in an estimate or a difference of which only one end is asked for."""
+    """The changed fields of an estimate or a difference with one end only."""
     ends: dict[str, Any] = {"high": math.inf} if side == "lower" else {"low": -math.inf}
     if hasattr(e, "p_value"):
         towards = e.value > 0 if side == "lower" else e.value < 0
@@ -194,7 +194,7 @@ class Evaluation(Mapping[str, Estimate]):
 
     @property
     def weaknesses(self) -> list[str]:
-        """What is wrong with the log, of which ``evaluate`` warns: the verdict but for clipping, which was asked for.
+        """The faults of the log that ``evaluate`` warns of: the verdict but for clipping, which was asked for.
 
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
@@ -260,7 +260,7 @@ class Evaluation(Mapping[str, Estimate]):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know and which is no fault of the log: kinds of intervals, columns, the bias of "dm".
+        """Notes for a reader that are no faults of the log: kinds of intervals, columns, the bias of "dm".
 
         >>> from armwise.offline import Log, evaluate
         >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=[0.5] * 100, n_arms=2)
@@ -439,7 +439,7 @@ class Comparison:
 
     @property
     def weaknesses(self) -> list[str]:
-        """What ``compare`` warns of: all but clipping, which was asked for, and the model's bias, which is known."""
+        """The faults that ``compare`` warns of: all but clipping (asked for) and the model's bias (known)."""
         known = (": biased", MODEL_ALONE, WIDENED, "tuned")
         return [text for text in self.warnings if not any(word in text for word in known)]
 

@@ -37,7 +37,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def logged(self) -> float:
-        """What the log itself earned per decision."""
+        """The log's own reward per decision."""
         return next(iter(self.values())).logged if self._earned is None else self._earned
 
     def __getitem__(self, name: str) -> Evaluation:
@@ -51,7 +51,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def weaknesses(self) -> list[str]:
-        """What is wrong with the log: of all policies once, of single ones with their names."""
+        """The faults of the log: those of all policies once, those of single ones with their names."""
         found = {name: each.weaknesses for name, each in self.items()}
         shared = [text for text in next(iter(found.values())) if all(text in texts for texts in found.values())]
         return [*shared, *(f"{name}: {t}" for name, texts in found.items() for t in texts if t not in shared)]
@@ -71,7 +71,7 @@ class Evaluations(Mapping[str, Evaluation]):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know and which is no fault of the log: kinds of intervals, columns, the bias of "dm"."""
+        """Notes for a reader that are no faults of the log: kinds of intervals, columns, the bias of "dm"."""
         return next((each.notes for each in self.values() if each.lift is not None), next(iter(self.values())).notes)
 
     @property

@@ -203,7 +203,7 @@ def diagnostics_figure(d: Diagnostics) -> Any:
 
 
 def drift_figure(drift: DriftCheck) -> Any:
-    """What the arms earn over the rows, with bands of two standard errors, and below how often they were played."""
+    """Draw the arms' rewards over the rows, with bands of two standard errors, and below them the arms' shares."""
     verdict = drift.verdict
     figure = _figure(7.5, 4.6 + _room(verdict))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])

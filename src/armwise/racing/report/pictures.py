@@ -252,7 +252,7 @@ def _clicks(result: Result) -> Figure:
 
 
 def _wrong_answers(result: Result, name: str) -> int | None:
-    """How many answers are not the best arm of the world; None where the world has not one best arm."""
+    """The number of answers other than the world's best arm; None where the world has no single best arm."""
     means: list[float] | None = result.world.constants().get("means")
     if means is None:
         return None

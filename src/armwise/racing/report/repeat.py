@@ -1,4 +1,4 @@
-"""How to repeat a race: objects as the code that makes them, and the versions of all packages."""
+"""A script that repeats a race: objects as the code that makes them, and the versions of all packages."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Measured:
 
     @property
     def label(self) -> str:
-        """What the heat is called."""
+        """The name of the heat."""
         return self.heat.label
 
     @cached_property
@@ -121,7 +121,7 @@ class Measured:
         return np.stack(found)
 
     def shown(self, name: str) -> Floats:
-        """How often each arm was shown, per list, over the last quarter of the rounds and all seeds: (K,).
+        """The share of lists that showed each arm, over the last quarter of the rounds and all seeds: (K,).
 
         >>> import armwise as aw
         >>> aw.race([aw.UCB1(3)], aw.environments.Switching(3), horizon=40, seeds=2).shown("UCB1").sum().round(9)

@@ -41,7 +41,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"max_pairs must be at least {MIN_MAX_PAIRS}, got {self.max_pairs}")
 
     def check(self) -> None:
-        """Raise InvalidInput if the agent, or one to compare with, cannot be built."""
+        """Raise InvalidInput if the application's agent, or a policy to compare it with, cannot be built."""
         for arm in self.arms:
             check_id("an arm's id", arm)
         check_flag_variants(self.variants)

@@ -16,7 +16,7 @@ class JournalReader:
         self._journal: Journal | None = None
 
     def open(self, journal: Journal) -> None:
-        """Use this journal from now on, exclusively."""
+        """Read from this session of the journal, which nobody else uses."""
         journal.connection.statement_timeout = STALL
         self._journal = journal
 

@@ -317,7 +317,7 @@ class KernelSet(ConfidenceSet):
 
 
 def _comparisons(rounds: Rounds, T: int) -> int:
-    """How many different pairs (arm, played arm) the first T rounds hold, no less."""
+    """An upper bound on the number of different pairs (arm, played arm) in the first T rounds."""
     pairs: set[tuple[bytes, int]] = set()
     total = 0
     for block in rounds.blocks(T):

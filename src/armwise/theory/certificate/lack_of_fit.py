@@ -169,7 +169,7 @@ def _reach(rounds: Rounds, T: int) -> float:
 
 
 def _extras(x: Floats, late: Any, arms: Any, n_arms: int) -> Floats:
-    """What a wider class adds to rows x of length at most 1."""
+    """The part that a wider class adds to rows x of length at most 1."""
     n, d = x.shape
     pairs = [(i, i) for i in range(d)] + [(i, j) for i in range(d) for j in range(i)]
     parts = [np.stack([x[:, i] * x[:, j] for i, j in pairs[:_PRODUCTS]], axis=1), x * late[:, None]]

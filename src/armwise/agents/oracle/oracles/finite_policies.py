@@ -64,7 +64,7 @@ class FinitePolicies(Oracle):
         return shares
 
     def recommendations(self, context: Floats) -> np.ndarray:
-        """What each of the N policies recommends in one context.
+        """The arm that each of the N policies recommends in one context.
 
         >>> FinitePolicies([lambda x: 0, lambda x: 2], n_arms=3).recommendations(np.zeros(1))
         array([0, 2], dtype=uint8)

@@ -95,7 +95,7 @@ class SklearnEstimator(Saved):
             self.thing.fit(X, y, **options)
 
     def predict(self, X: Floats) -> np.ndarray:
-        """What the fitted estimator predicts.
+        """The predictions of the fitted estimator.
 
         >>> from sklearn.linear_model import Ridge
         >>> SklearnEstimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
@@ -115,7 +115,7 @@ class SklearnEstimator(Saved):
         return contextlib.nullcontext() if free else one_thread()
 
     def weight_name(self) -> str:
-        """What ``fit`` calls the weights; a pipeline passes them to its last step."""
+        """The name of the weights in ``fit``; a pipeline passes them to its last step."""
         steps = getattr(self.thing, "steps", None)
         return f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
 
@@ -125,7 +125,7 @@ class SklearnEstimator(Saved):
 
 @functools.cache
 def _linear(kind: type) -> Callable[[Any, Floats], np.ndarray] | None:
-    """What scikit-learn's linear models predict, without the checks of each call, which cost ten times the product."""
+    """Predictions of scikit-learn's linear models without their checks, which cost ten times the product."""
     if not kind.__module__.startswith("sklearn."):
         return None
     from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -252,7 +252,7 @@ class ExampleLearner(Saved):
         return np.concatenate([y for _, y, _ in self._blocks]) if self._blocks else np.empty(0)
 
     def predict(self, X: Floats) -> np.ndarray:
-        """What the model predicts: 0 before the first example, the only class seen where there is only one."""
+        """The model's prediction: 0 before the first example, the only class seen where there is only one."""
         if self._model is None:
             y = self._blocks[0][1] if self._blocks else np.zeros(1)
             return np.full(len(X), y[0])

@@ -1,4 +1,4 @@
-"""What learners predict for the rounds of a block, asked for many rounds at once."""
+"""Predictions of learners for a block, many rounds per call."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class RegCB(RegressionAgent):
         self._X = np.empty((0, dim))
 
     def _excess(self) -> float:
-        """What multiplies ln(K t)."""
+        """The factor of ln(K t)."""
         if self.mellowness is not None:
             return self.scale**2 * self.mellowness
         deviation = self._noise.deviation if self._noise is not None else WITHOUT_RIDGE * self._limits()[2]

@@ -1,4 +1,4 @@
-"""What the regression agents share: an estimate of every arm's reward, by ridge or by any scikit-learn regressor."""
+"""Common base of the regression agents: an estimate of every arm's reward, by ridge or any scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RegressionAgent(RidgeAgent, OneRow):
 
     @property
     def prior_mean(self) -> Floats | None:
-        """What the ridge draws theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
+        """The value that the ridge shrinks theta towards: (d,) or, with ``n_arms``, a row per arm; None for zeros.
 
         >>> import armwise as aw
         >>> aw.SquareCB(prior_mean=[0.5, 0.0]).prior_mean
@@ -127,7 +127,7 @@ class RegressionAgent(RidgeAgent, OneRow):
         return self._predictions(self._model, self._rows(context)).ravel()
 
     def _predictions(self, learners: list[ExampleLearner], X: Floats) -> Floats:
-        """What each learner predicts for this round's rows: (learners, rows)."""
+        """Each learner's predictions for this round's rows: (learners, rows)."""
         ahead, t = self._ahead, self._n_learnt
         rows = [learner.predict(X) if ahead is None else ahead.predict(learner, t) for learner in learners]
         table = np.array(rows, np.float64).reshape(len(learners), len(X))  # some predict a column

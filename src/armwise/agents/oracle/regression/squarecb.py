@@ -103,7 +103,7 @@ class SquareCB(RegressionAgent):
         return cls(dim, n_arms=K, gamma=gamma, exponent=0.0, lam=lam, seed=seed)
 
     def _schedule(self) -> tuple[float, float]:
-        """What multiplies t^exponent, and the exponent."""
+        """The factor of t^exponent, and the exponent."""
         if self.gamma is not None:
             return self.gamma / self.scale, 0.5 if self.exponent is None else self.exponent
         exponent = self.exponent
@@ -112,7 +112,7 @@ class SquareCB(RegressionAgent):
         return self._practical() * SAME ** (0.5 - exponent), exponent
 
     def _practical(self) -> float:
-        """What multiplies sqrt(t)."""
+        """The factor of sqrt(t)."""
         if self._noise is None:  # a regressor does not tell the deviation
             return PRACTICAL / (self.scale * (1.0 if self._range is None else self._range.extent))
         deviation, extent = self._noise.deviation, self._noise.extent or 1.0  # gamma is in units of one over a reward
@@ -152,6 +152,6 @@ class SquareCB(RegressionAgent):
         return FrozenAgent(model.exported([0.0] * model.n_models if extra else None), rule)
 
     def _widening(self) -> tuple[float, float]:
-        """What is added to the estimate of an arm that is known less than the leading one: see LinUCB."""
+        """The bonus of an arm with less data than the leading one: see LinUCB."""
         practical = self.gamma is None and self._noise is not None
         return (EXTRA * (self.scale * self._noise.deviation) ** 2 if practical and self._noise else 0.0), BEYOND

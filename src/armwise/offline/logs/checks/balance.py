@@ -209,7 +209,7 @@ class Balance:
         return found
 
     def missed(self) -> list[str]:
-        """What the probabilities miss beyond single columns, where these are balanced: it takes longer to find."""
+        """Interactions that the probabilities miss, where single columns are balanced: a slower search."""
         found = "" if self.verdicts() else self._sample.verdict()
         return [found] if found else []
 

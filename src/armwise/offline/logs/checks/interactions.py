@@ -84,7 +84,7 @@ class RowSample:
             self._thin(2 * self._step)
 
     def verdict(self) -> str:
-        """What the probabilities miss; empty if nothing speaks against them."""
+        """The interactions that the probabilities miss, in words; empty if there is no evidence of any."""
         if self._verdict is None:
             self._verdict = self._found()
         return self._verdict
@@ -179,7 +179,7 @@ class RowSample:
 
 
 def _residual(arms: Ints, p: Floats, arm: int, n_arms: int) -> Floats:
-    """What has mean zero in every context if the probabilities are right (of two arms 1{arm} - p: it varies less)."""
+    """A residual per row, of mean zero in every context if the probabilities are right (two arms: 1{arm} - p)."""
     played = arms == arm
     if n_arms == 2:
         return np.where(played, 1.0 - p, -(1.0 - p))

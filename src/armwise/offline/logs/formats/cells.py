@@ -82,7 +82,7 @@ def has_decimal_commas(cells: Sequence[Any]) -> bool:
 
 
 def words_as_outcomes(values: np.ndarray) -> str:
-    """How the words of a column of rewards or probabilities were read; empty if it has none.
+    """The reading of the words in a column of rewards or probabilities; empty if it has none.
 
     >>> words_as_outcomes(np.array(["yes", "no", "no"], object)), words_as_outcomes(np.array(["50%"], object))
     ('yes = 1, no = 0', '50% = 0.5')

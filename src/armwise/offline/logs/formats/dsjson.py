@@ -126,7 +126,7 @@ class Events:
             yield _named(event)
 
     def positions(self, tag: str) -> Ints:
-        """Where each row has the action with this tag, for logs in which arms change places; -1 where it has not."""
+        """The index of the action with this tag in each row, for logs in which arms change places; -1: missing."""
         tags = ([a.get("_tag") for a in event["c"]["_multi"] if isinstance(a, dict)] for _, event, _ in self._events())
         return np.array([row.index(tag) if tag in row else -1 for row in tags], np.int64)
 
@@ -254,7 +254,7 @@ class _EventTable(Events):
 
 
 def _record(event: Any) -> Record | None:
-    """What a judge needs of a decision in a log of ours; None of any other line."""
+    """The fields of a decision in a log of ours that judges need; None for any other line."""
     if not isinstance(event, dict) or "active" not in event:  # a name that VW does not have
         return None
     try:
@@ -264,7 +264,7 @@ def _record(event: Any) -> Record | None:
 
 
 def _cost(event: dict[str, Any]) -> list[float]:
-    """What a decision cost, per resource, where all its outcomes within the window say so; otherwise nothing."""
+    """The cost of a decision, per resource, where all its outcomes within the window tell it; otherwise nothing."""
     outcomes = [o for o in event.get("o") or () if isinstance(o, dict) and not o.get("late")]
     costs = [o["cost"] for o in outcomes if o.get("cost") is not None]
     rows = [cost if isinstance(cost, list) else [cost] for cost in costs]
@@ -290,7 +290,7 @@ def _named(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_context(context: dict[str, Any]) -> Any:
-    """What is shared by the actions of an event, by name.
+    """The features that an event's actions share, by name.
 
     >>> named_context({"User": {"age": 30}, "_multi": []}), named_context({"shared": {"hour": 9}, "_multi": []})
     ({'User': {'age': 30}}, {'hour': 9})

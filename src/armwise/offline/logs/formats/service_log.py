@@ -65,7 +65,7 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def record(event: dict[str, Any]) -> Record | None:
-    """What a judge needs of a decision in a log of ours; None of a line that is no such decision, or was never shown.
+    """The fields of a decision in a log of ours that judges need; None for other lines and decisions never shown.
 
     Logs before 0.2.0 do not say how long a window is: decisions with a reward are closed, the others open.
 

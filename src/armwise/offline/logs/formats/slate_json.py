@@ -284,7 +284,7 @@ def write(log: Any, path: Any) -> None:
 
 
 def _described(log: Any, i: int, tags: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]], dict[int, int]]:
-    """What row i's slots share, its actions, and the place of each arm among these."""
+    """The features that row i's slots share, its actions, and the index of each arm among these."""
     if log._named is None:
         shared = {f"x{j}": float(x) for j, x in enumerate(log.contexts[i])}
         return shared, [_action(tag) for tag in tags], {arm: arm for arm in range(len(tags))}

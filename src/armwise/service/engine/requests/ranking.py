@@ -179,7 +179,7 @@ def slot_number(key: str) -> int | None:
 
 
 def _read_at_most(at_most: Any, arms: ArmColumns) -> tuple[list[Any] | None, dict[Any, int] | None]:
-    """The value of each arm's feature, and how many arms of each value a list may show."""
+    """A request's ``at_most``: the value of each arm's feature, and how many arms of each value a list may show."""
     if at_most is None:
         return None, None
     if not isinstance(at_most, Mapping) or len(at_most) != 1:
