@@ -1,7 +1,7 @@
 """Records the golden files of this version: ``python -m tests.golden.record`` (into ``tests/golden/VERSION``).
 
 What this version wrote, later versions load, replay and continue: a model file of every agent and every ranker with
-what it does next, a journal with what the service says of it, its exports, a certificate and an exported policy. Done
+what it does next, a journal with what the service says of it, its exports, a certificate and exported policies. Done
 once, in the last commit before a release; from then on a format changes only with a migration that these files prove.
 """
 
@@ -18,6 +18,8 @@ import numpy as np
 
 import armwise as aw
 from armwise.core import saving
+from armwise.core.policy_document import Policy
+from armwise.export.evaluators import python
 from armwise.features.encoding.arms import read_arms
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.ranking import read_ranking
@@ -35,12 +37,15 @@ from tests.agents.ranking.test_contract import RANKERS
 from tests.cases import CASES
 
 FOLDER = Path(__file__).parent
+CONTEXTS: list[Any] = [{"hour": 9, "device": "phone"}, {"hour": 21, "tags": ["new", "late"]}, {}]
+ARMS: list[Any] = ["a", {"id": "b", "features": {"price": 7.5, "fresh": True}}, "c"]
 TAUGHT, NEXT = 30, 10  # rounds that a model has learnt, and rounds that it goes on for
 NOW = 1_700_000_000.0
 EXPERIMENT, UNITS = "colour", [f"u{k}" for k in range(12)]
 APPS = {
     "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0}, features={"dim": 16}),
     "sums": Creation(agent={"class": "LinThompson"}, features={"dim": 16}),
+    "plain": Creation(features={"dim": 16}),  # with the agent that a service has by itself
 }
 
 
@@ -126,6 +131,11 @@ def _journal(folder: Path) -> None:
                 engine.reset("sums")
         rewards = [engine.prepare_reward("shop", id, 0.25) for id in ("e36", "e38")]
         engine.writer.write(keyed(rewards, lambda part: f"batch {part}"))
+        for k in range(TAUGHT):
+            engine.decide(
+                "plain", b'{"hour": %d}' % (k % 5), [b'"a"', b'{"id": "b", "features": {"size": 2}}'], id=f"p{k}"
+            )
+            engine.reward("plain", f"p{k}", float(k % 3 == 0))
         _lists(engine)
         _experiment(engine)
         clock[0] += 700.0
@@ -201,12 +211,35 @@ def certified() -> dict[str, Any]:
     return aw.certificate(X, arms, rewards, noise=0.1, norm=1.0).data()
 
 
-def policy() -> Any:
-    """An exported policy."""
+def policies() -> dict[str, Policy]:
+    """Exported policies: over columns, and over hashed features of named arms."""
     agent = aw.LinUCB(dim=4, alpha=0.5, seed=7)
     teach(agent)
-    with tempfile.TemporaryDirectory() as folder:
-        return agent.export(Path(folder) / "policy.json")
+    with aw.Decider(dim=16) as decider, tempfile.TemporaryDirectory() as folder:
+        for k in range(TAUGHT):
+            decision = decider.decide(CONTEXTS[k % 3], ARMS)
+            decider.reward(decision.id, float(decision.arm == "b"))
+        return {
+            "columns": agent.export(Path(folder) / "columns.json"),
+            "hashed": decider.export(Path(folder) / "hashed.json"),
+        }
+
+
+def answers(policy: Policy) -> list[list[float]]:
+    """The probabilities that an exported policy answers, by the module of Python that is made from it."""
+    space: dict[str, Any] = {}
+    exec(python(policy), space)
+    if policy.document["encoder"]["kind"] == "hashed":
+        return [space["probabilities"](context, ARMS) for context in CONTEXTS]
+    rows = np.random.default_rng(5).normal(size=(3, 5, 4))
+    return [space["probabilities"](None, each.tolist()) for each in rows]
+
+
+def _policies(folder: Path) -> None:
+    found = policies()
+    for name, policy in found.items():
+        policy.save(folder / f"policy.{name}.json")
+    _json(folder / "policies.json", {name: answers(policy) for name, policy in found.items()})
 
 
 class _Archive:
@@ -233,7 +266,7 @@ RECORDED: dict[str, Callable[[Path], None]] = {
     "models": _models,
     "journal": _journal,
     "certificate": lambda folder: _json(folder / "certificate.json", certified()),
-    "policy": lambda folder: policy().save(folder / "policy.json"),
+    "policies": _policies,
 }
 
 

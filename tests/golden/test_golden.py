@@ -92,11 +92,12 @@ def journal(folder: Path, scratch: Path) -> None:
                               request="key 1")  # fmt: skip
         assert again.again and again.arm == then["decisions"]["sums/e1"]["arm"], "an idempotency key is forgotten"
         engine.replace("sums", (scratch / "sums.model").read_bytes())  # as ``PUT model`` does
-        for k in range(5):
-            engine.decide("shop", b'{"hour": 2}', [b'"a"', b'"b"'], id=f"new{k}")
-            engine.reward("shop", f"new{k}", 1.0)
-        engine.wait_learnt()
-        assert engine.models["shop"].lessons >= then["models"]["shop"][0] + 5
+        for app in ("shop", "plain"):
+            for k in range(5):
+                engine.decide(app, b'{"hour": 2}', [b'"a"', b'"b"'], id=f"new{k}")
+                engine.reward(app, f"new{k}", 1.0)
+            engine.wait_learnt()
+            assert engine.models[app].lessons >= then["models"][app][0] + 5
         engine.snapshot()
         with engine.reading as open_journal:
             sound(open_journal)
@@ -124,9 +125,14 @@ def certificate(folder: Path, scratch: Path) -> None:
     covers(record.certified(), read(folder, "certificate.json"), "the certificate")
 
 
-def policy(folder: Path, scratch: Path) -> None:
-    then = Policy.load(folder / "policy.json")
-    covers(record.policy().document, then.document, "the exported policy")
+def policies(folder: Path, scratch: Path) -> None:
+    """Every exported policy loads, answers what it answered, and has no field that is not written any more."""
+    written = record.policies()
+    for name, then in read(folder, "policies.json").items():
+        policy = Policy.load(folder / f"policy.{name}.json")
+        covers(record.answers(policy), then, name)
+        gone = set(policy.document) - set(written[name].document)
+        assert not gone, f"{name}: the fields {sorted(gone)} are gone"
 
 
 def _lines(data: bytes) -> Any:
@@ -140,7 +146,7 @@ def _table(data: bytes) -> Any:
 
 
 EXPORTS: dict[str, Callable[[bytes], Any]] = {"json": _lines, "dsjson": _lines, "parquet": _table}
-CHECKS = {check.__name__: check for check in (models, journal, exports, certificate, policy)}
+CHECKS = {check.__name__: check for check in (models, journal, exports, certificate, policies)}
 
 
 def check(folder: Path, name: str, scratch: Path) -> None:
@@ -188,7 +194,8 @@ def _another_format(text: str) -> str:
         ("journal", "journal.json", lambda text: text.replace('"mean": ', '"means": ', 1)),
         ("journal", "export.json", lambda text: text.replace('"arm":', '"choice":', 1)),
         ("certificate", "certificate.json", lambda text: text.replace('"delta"', '"alpha"', 1)),
-        ("policy", "policy.json", lambda text: text.replace('"format"', '"shape"', 1)),
+        ("policies", "policy.hashed.json", lambda text: text.replace('"format"', '"shape"', 1)),
+        ("policies", "policies.json", lambda text: text.replace('"hashed": [[', '"hashed": [[0.5, ', 1)),
     ],
 )
 def test_a_changed_format_is_noticed_and_said(

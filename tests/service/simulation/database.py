@@ -357,8 +357,8 @@ class Session:
                 backend.take_lock()
             backend.inside = True
 
+        self._ask(work)  # in a new session where the last one was rolled back
         self._inside = True
-        self._ask(work)
 
     def begin_reading(self) -> None:
         def work(backend: Backend) -> None:
@@ -366,8 +366,8 @@ class Session:
             backend.inside = backend.reading = True
             backend.raw.execute("BEGIN")
 
-        self._inside = True
         self._ask(work)
+        self._inside = True
 
     def commit(self) -> None:
         def work(backend: Backend) -> None:
