@@ -245,6 +245,22 @@ def test_a_new_arm_is_found(name):
     assert found == 8
 
 
+@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB"])
+def test_a_new_arm_is_found_under_a_large_ridge(name):
+    """Columns that say nothing make the ridge large: drawn a deviation below the others, the arm was found in .7."""
+    found = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(size=(8000, 3)), np.ones(8000)])
+        agent = PRACTICAL[name](4, 4, seed)
+        agent.play(X[:5000], rng.normal([10.0, 11.0, 12.0, 12.5], 3.0, (5000, 4)))
+        assert agent._model.least_share == 0.01
+        agent.add_arm()
+        late = agent.play(X[5000:], rng.normal([10.0, 11.0, 12.0, 12.5, 13.2], 3.0, (3000, 5))).arms[-500:]
+        found += (late == 4).mean() > 0.5
+    assert found == 8
+
+
 def test_many_arms_do_not_need_a_square_of_numbers():
     """Probabilities over 10^5 rows allocated K x K numbers: 75 GiB."""
     agent = aw.LinThompson(2, draws=4, seed=1)

@@ -121,6 +121,8 @@ class HybridRidge(saving.Saved):
         if size > MIN_SQUARED_LENGTH:
             self._logs += np.log(size), 1.0
 
+    least_share = 1.0  # an open ``lam`` is the smallest of ``Ridge``
+
     def recentre(self, centre: float) -> None:
         """Measure rewards from another centre, as ``Ridge.recentre``."""
         self._shared.theta[:] -= (centre - self.centre) * self._shared._ones

@@ -25,6 +25,8 @@ class CentredModel(Protocol):
     centred: bool
     centre: float
 
+    @property
+    def least_share(self) -> float: ...
     def explained(self) -> tuple[float, float, float, float]: ...
     def recentre(self, centre: float) -> None: ...
     def rescale(self, least: float = 0.01, rewards: tuple[float, float, float] | None = None) -> None: ...
@@ -70,7 +72,8 @@ class Noise(saving.Saved):
     (residual sum of squares + v) / (n - df + 1), with df the degrees of freedom of the fit and v the variance of the
     rewards: before there are residuals, the noise is taken to be of the rewards' own spread. The ridge draws estimates
     not to c but one deviation of the rewards below it, where the rows can express a constant: what is unknown is tried
-    for its width, and not because the arms that were played for being good say that all are.
+    for its width, and not because the arms that were played for being good say that all are. Under a larger ridge than
+    the least it is as much less below: a new arm would not be heard for long.
 
     All is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and stands still
     in between: a block of rounds can be played with it, and the cost of O(d^3) per model that learnt is shared. A ridge
@@ -215,7 +218,8 @@ class Noise(saving.Saved):
                 rest -= by * (self._sum - cross)
                 used += left / n
                 deviation = math.sqrt(max(0.0, residual) / n)
-                self._move(by - PESSIMISM * deviation * max(0.0, 1.0 - _UNSURE * left / n), model)
+                below = PESSIMISM * model.least_share * deviation
+                self._move(by - below * max(0.0, 1.0 - _UNSURE * left / n), model)
         spread = max(0.0, rest) + _PRIOR_ROUNDS * max(0.0, residual) / n
         self.deviation = math.sqrt(spread / (max(0.0, self._ones - used) + _PRIOR_ROUNDS))
 

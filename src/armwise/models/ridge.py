@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -232,6 +233,19 @@ class Ridge(saving.Saved):
                 break
             chosen, least = ridge_now, cost
         return chosen
+
+    @property
+    def least_share(self) -> float:
+        """The smallest ridge that an open ``lam`` may be, as a share of that in use: 1, .1 or .01.
+
+        >>> Ridge(dim=1).least_share
+        1.0
+        """
+        logs, rows = self._counts()[1:]
+        if self.lam is not None or self.ridge is None or not rows:
+            return 1.0
+        times = math.log10(self.ridge / RIDGE_SHARE) - logs / rows / math.log(10.0)
+        return 10.0 ** -min(max(round(times), 0), len(LARGER_SHARES))
 
     def _shift_ridge(self, lam: float) -> None:
         """Take another ridge, with what was learnt as it was."""
