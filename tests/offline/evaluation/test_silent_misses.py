@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from armwise.offline import Log, compare, evaluate
+from armwise.offline.results.diagnostics import HEAVY_PRODUCT, pareto_k
 from benchmarks.silent_misses import SETTINGS, measure
 
 pytestmark = pytest.mark.filterwarnings("ignore::armwise.offline.WeakLogWarning")
@@ -59,6 +60,14 @@ def test_skewed_rewards_are_covered_by_an_interval_that_knows_it():
     assert covers.mean() > 0.92 and warned[~covers].all()
     covers, warned = np.array([skewed(run, True) for run in range(80)]).T
     assert covers.mean() > 0.85 and warned.mean() <= 0.05
+
+
+def test_a_dozen_amounts_of_a_light_tail_are_not_called_heavy():
+    # Shrunk towards 1/2, as weights are, .14 of the samples of gamma amounts were above the limit; now .04 are.
+    rng = np.random.default_rng(5)
+    light, heavy = rng.gamma(2.0, 1.0, (300, 12)), rng.lognormal(0.0, 2.0, (300, 12))
+    named = [np.mean([pareto_k(each, 400, 0.25) > HEAVY_PRODUCT for each in drawn]) for drawn in (light, heavy)]
+    assert named[0] <= 0.08 and named[1] >= 0.88
 
 
 def test_thirty_policies_with_skewed_rewards_are_covered_at_once():

@@ -106,7 +106,7 @@ def plan_of(
 
 
 def _rows(log: Log, n: int) -> str:
-    left = log.rows_left_out
+    left = {why: times for why, times in log.rows_left_out.items() if times}
     out = "left out: " + ", ".join(f"{times:,} {why}" for why, times in left.items()) if left else "none left out"
     checked = f"; checks of the assumptions use {MAX_SAMPLE:,} of them" if n > MAX_SAMPLE else ""
     return f"{n:,} used; {out}{checked}" if left else f"{n:,} used, {out}{checked}"

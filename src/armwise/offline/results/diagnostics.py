@@ -21,6 +21,7 @@ _SURELY = 500  # rows of one reward, beyond which an interval of 3/n says enough
 _SYMMETRIC = ("normal", "bootstrap")  # intervals that know nothing of rows not seen
 FROM_MOMENTS = (*_SYMMETRIC, "skew-corrected")
 _HEAVY = 0.5  # Pareto k of the weights above which they have no variance, which these intervals rest on
+_LIGHT = 0.25  # that of amounts before any is seen: below what is warned of, so that twenty ordinary ones are not
 _VERY_HEAVY = 0.7  # above which no size of a log is enough (Vehtari et al. 2024), whatever the interval knows
 _SPREAD = 5.0  # the largest weight over the mean of those above zero, below which no tail matters
 HEAVY_PRODUCT = 0.3  # Pareto k of |w r| and of |r| above which an interval from moments may end too near
@@ -223,7 +224,7 @@ class Weighing:
 
         A log shows how large weights get, as its probabilities do; of how large rewards get it shows only what came.
         """
-        return min(pareto_k(each, self._weights.n) for each in (self._products, self._amounts))
+        return min(pareto_k(each, self._weights.n, _LIGHT) for each in (self._products, self._amounts))
 
     @property
     def largest_weight(self) -> float:
@@ -314,10 +315,11 @@ def _rare(rewards: _Commonest, ess: float, few: int) -> list[str]:
             f"reward, where an interval needs about {few}"]  # fmt: skip
 
 
-def pareto_k(weights: Floats, n: int) -> float:
+def pareto_k(weights: Floats, n: int, prior: float = _HEAVY) -> float:
     """The shape of a generalised Pareto distribution fitted to the largest of n weights; NaN if there are too few.
 
-    The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), fitted as Zhang and Stephens (2009) do.
+    The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), fitted as Zhang and Stephens (2009) do,
+    and the shape is shrunk towards ``prior``, which counts as ten rows.
 
     >>> w = np.random.default_rng(0).pareto(0.8, 4000) + 1.0
     >>> round(pareto_k(w, 4000), 1), pareto_k(np.full(100, 2.0), 100)
@@ -340,7 +342,7 @@ def pareto_k(weights: Floats, n: int) -> float:
         posterior = 1.0 / np.exp(fit - fit[:, None]).sum(axis=1)
     b = float((grid * posterior).sum() / posterior.sum())
     k = float(np.log1p(-b * x).mean())
-    return (len(x) * k + 5.0) / (len(x) + 10.0)  # shrunk towards 1/2 by ten rows
+    return (len(x) * k + 10.0 * prior) / (len(x) + 10.0)
 
 
 def _chances(rows: LogBlock) -> Any:

@@ -218,7 +218,7 @@ def drift_figure(drift: DriftCheck) -> Any:
     above.legend(frameon=False, fontsize=8, ncols=3)
     below.set_title("how often the log played it", loc="left", fontsize=11, color=_INK)
     below.set_xlabel("first row of each part", color=_INK)
-    below.set_ylim(0.0, None)
+    below.set_ylim(0.0, 1.08 * float(np.nanmax(drift.shares)))  # room for the marker of the largest
     below.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     _quiet(above, "y")
     _quiet(below, "y")
