@@ -263,7 +263,8 @@ class Engine(RequestPreparer):
 
     def model(self, app: str) -> Model:
         """The published model of an application."""
-        return served_model(app, self.models, self.creations, self.broken)
+        found = self.models.get(app)
+        return served_model(app, self.models, self.creations, self.broken) if found is None else found
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
         """The description that the configuration last gave an application, and its event."""

@@ -350,7 +350,7 @@ class Row(msgspec.Struct, gc=False):  # no cycle goes through it
 
 def decided(row: Row) -> Decision:
     """The decision in a row; raise ValueError if it is another event."""
-    event = row.event
+    event = row.at_hand or row.event
     if not isinstance(event, Decision):
         raise ValueError(f"event {row.seq} is no decision, but {row.kind}")
     return event

@@ -186,24 +186,29 @@ class Model(saving.Saved):
 
     def register_decisions(self, made: Sequence[Row]) -> None:
         """Take in decisions in the order of the journal: the scale of their numbers, what is expected of them and, of
-        provisional ones, the default reward until the outcome is known. A row's ``seen`` is what was seen of it then,
-        where it was read."""
+        provisional ones, the default reward until the outcome is known. A row's ``seen`` is then what to keep of it
+        until its reward comes."""
         together: list[tuple[Row, Decision, EncodedRequest]] = []
         for row in made:
-            decision = decided(row)
-            if (seen := self._seen_by_optimist(decision, row.seen)) is not None:
-                row.seen = seen
+            decision, at_hand = decided(row), row.seen
+            if isinstance(at_hand, EncodedRequest) and self._saw_otherwise(decision):
+                at_hand = at_hand.stack
+            if (seen := self._seen_by_optimist(decision, at_hand)) is not None:
                 together.append((row, decision, seen))
                 continue
             if together:
                 self._register_together(together)
                 together = []
-            at_hand = self.watch_for_drift(row, decision, row.seen)
+            at_hand = self.watch_for_drift(row, decision, at_hand)
             self.observe_decision(decision, at_hand)
             self.learn_default(decision, at_hand=at_hand)
-            row.seen = at_hand if isinstance(at_hand, EncodedRequest) else None
+            row.seen = at_hand.kept(decision.arm) if isinstance(at_hand, EncodedRequest) else None
         if together:
             self._register_together(together)
+
+    def _saw_otherwise(self, decision: Decision) -> bool:
+        """Whether a decision was drawn from a model that has begun anew since."""
+        return decision.version < self.since or decision.version < self.versions_changed_at
 
     def _seen_by_optimist(self, decision: Decision, at_hand: AtHand) -> EncodedRequest | None:
         """The row of a provisional decision that a compiled call can register with its neighbours; else None."""
@@ -220,13 +225,14 @@ class Model(saving.Saved):
         assert self.optimist is not None
         taken: dict[tuple[float, str], float] = {}  # of defaults, which were checked when they were set
         lessons: list[Lesson] = []
-        for _, decision, seen in made:
+        for row, decision, seen in made:
             default = decision.default, decision.rule
             if (reward := taken.get(default)) is None:
                 reward = taken[default] = self.to_agent_range(*default)
             lesson = lesson_of(seen, decision, reward)
             self.counts.add(arm_hash(lesson[1], decision.arm), 1)
             lessons.append(lesson)
+            row.seen = seen.kept(decision.arm)
         expected = self.optimist.register(self.scaler, lessons)
         if self.alone is not None:
             self.alone.learn(lessons)
@@ -280,6 +286,8 @@ class Model(saving.Saved):
             seq, lesson = sequel.decision, sequel.lesson
             if seq <= self.since and self._began_within(seq, decision):
                 continue
+            if at_hand is not None and self._saw_otherwise(decision):
+                at_hand = None
             provisional = decision.learn == PROVISIONAL
             revises = provisional and self.revises
             assumed = revises and seq > self.assumed

@@ -33,7 +33,6 @@ from armwise.service.journal.journal import Journal, SnapshotMark
 from armwise.service.journal.rules import Status, happen
 from armwise.service.journal.source import EventSource
 from armwise.service.model.build import build_model
-from armwise.service.model.drawing.encoded import EncodedRequest
 from armwise.service.model.model import DecisionOutcome, Model
 from armwise.service.model.versions import Challenger, fold_version, inherit
 
@@ -42,7 +41,6 @@ log = logging.getLogger("armwise.service")
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
 ANEW = ("create", "import")  # the kinds of events with which a model begins anew
-MOST_BYTES = 8192  # of a row that is kept for a reward, and of the tokens of its arms
 MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
@@ -94,7 +92,10 @@ def fold(
             run = _decisions_from(model, rows, at, recent)
             at += len(run)
             try:
-                _register(model, run)
+                model.register_decisions(run)
+                model.version = run[-1].seq
+                for challenger in model.versions.values():
+                    challenger.follow(run[-1], None)
             except Exception as error:
                 if broken is None:
                     raise
@@ -111,8 +112,8 @@ def fold(
                     if row.seq in lessons:
                         about = recent[lessons[row.seq]]
                         taught = decided(about)
-                        seen = about.seen if _saw_as_now(model, taught) else None
-                        model.apply_outcomes([DecisionOutcome(event, taught, seen, about.time + taught.window)])
+                        deadline = about.time + taught.window
+                        model.apply_outcomes([DecisionOutcome(event, taught, about.seen, deadline)])
                 case Creation() as creation:
                     models[row.app] = _made(creation, journal, row, model)
                     if model is not None:
@@ -177,24 +178,6 @@ def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int
     return rows[at:end]
 
 
-def _register(model: Model, run: Sequence[Row]) -> None:
-    for row in run:
-        if isinstance(row.seen, EncodedRequest) and not _saw_as_now(model, decided(row)):
-            row.seen = row.seen.stack
-    model.register_decisions(run)
-    for row in run:
-        if row.seen is not None:
-            row.seen = _kept(row.seen, decided(row).arm)
-    model.version = run[-1].seq
-    for challenger in model.versions.values():
-        challenger.follow(run[-1], None)
-
-
-def _saw_as_now(model: Model, decision: Decision) -> bool:
-    """Whether the model that a decision was drawn from has not begun anew since, and would see it alike."""
-    return decision.version >= model.since and decision.version >= model.versions_changed_at
-
-
 def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int, Row], now: float) -> None:
     """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
     for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
@@ -205,16 +188,6 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
             for _, seq, lesson in due:
                 with contextlib.suppress(ValueError):  # a decision that is damaged
                     one.learn_waiting(seq, decided(recent[seq] if seq in recent else read[seq]), lesson)
-
-
-def _kept(seen: EncodedRequest, arm: int) -> EncodedRequest | None:
-    """What to keep of the view until the reward comes: the row, if it is short, and the tokens; where the arms have
-    many, those of the one that was drawn."""
-    if not seen.chosen_row_only or seen.view.nbytes > MOST_BYTES:
-        return None
-    if (stack := seen.stack) is None or len(stack.tail.words) <= MOST_BYTES:
-        return seen
-    return EncodedRequest(seen.view, None, seen.scaling, stack.only(arm), True)
 
 
 def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> None:

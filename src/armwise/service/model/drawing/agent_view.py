@@ -164,8 +164,6 @@ class AgentView:
         >>> agent_view.kept(seen, 0).view.shape
         (1, 8)
         """
-        if seen.chosen_row_only:
-            return seen
         if not self.reads_one_row:
             return None
         return EncodedRequest(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)

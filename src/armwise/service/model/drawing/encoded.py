@@ -15,6 +15,8 @@ from armwise.features.encoding.tokens import ArmTokens, RequestTokens, part
 from armwise.service.journal.events import Decision
 from armwise.service.model.drawing.in_flight import Reservation
 
+MAX_KEPT_BYTES = 8192  # of a row that is kept for a reward, and of the tokens of its arms
+
 
 class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
     """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
@@ -36,6 +38,19 @@ class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
         1
         """
         return 0 if self.chosen_row_only else arm if self.arm_indices is None else self.arm_indices[arm]
+
+    def kept(self, arm: int) -> EncodedRequest | None:
+        """What to keep until the reward comes: the row of the arm that was drawn, if it is short, and the tokens; where
+        the arms have many, those of that arm.
+
+        >>> EncodedRequest(np.ones((2, 3)), None, Scaling.of(""), None).kept(0) is None
+        True
+        """
+        if not self.chosen_row_only or self.view.nbytes > MAX_KEPT_BYTES:
+            return None
+        if self.stack is None or len(self.stack.tail.words) <= MAX_KEPT_BYTES:
+            return self
+        return EncodedRequest(self.view, None, self.scaling, self.stack.only(arm), True)
 
 
 AtHand = EncodedRequest | RequestTokens | None  # of a journaled decision: what was seen, its tokens, or neither
