@@ -39,7 +39,15 @@ class CommitCounts:
         for row, write in committed:
             event = row.at_hand
             if isinstance(event, Decision):
-                arm = self._arm_of[row.seq] = self._named(row.app, event, write)
+                arm = UNKNOWN
+                if write.names:
+                    arm = write.names[event.order[event.arm] if event.order else event.arm]
+                    known = self._arms.setdefault(row.app, set())
+                    if len(known) < MOST_ARMS:
+                        known.add(arm)
+                    elif arm not in known:
+                        arm = OTHER
+                self._arm_of[row.seq] = arm
                 self.decisions[row.app, arm] += 1
             elif isinstance(event, Reward):
                 arm = self._arm_of.get(event.decision, UNKNOWN)
@@ -50,15 +58,3 @@ class CommitCounts:
                 self.expired[row.app] += 1
         if (more := len(self._arm_of) - MOST_REMEMBERED) > MOST_REMEMBERED:  # as in ``Learner._fold``
             self._arm_of = dict(itertools.islice(self._arm_of.items(), more, None))
-
-    def _named(self, app: str, decision: Decision, write: Write) -> str:
-        if not write.names:
-            return UNKNOWN
-        name = write.names[decision.order[decision.arm] if decision.order else decision.arm]
-        known = self._arms.setdefault(app, set())
-        if name in known:
-            return name
-        if len(known) >= MOST_ARMS:
-            return OTHER
-        known.add(name)
-        return name

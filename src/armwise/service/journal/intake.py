@@ -25,7 +25,7 @@ class Intake(ABC):
     """
 
     def __init__(self, time: int = 0, seq: int = 0, epoch: int = 0) -> None:
-        self.time, self.seq, self._epoch = time, seq, epoch
+        self.time, self.seq, self.epoch = time, seq, epoch
         self.known: dict[tuple[str, str], Status] = {}
         self.requests: dict[tuple[str, str], int] = {}
         self.appended: list[tuple[Row, Write]] = []
@@ -52,11 +52,11 @@ class Intake(ABC):
                     self._draw_again(write)
             except Exception as error:  # for example, the budget is spent now
                 return error
-        if len(group) == 1 and group[0].new and group[0].epoch == self._epoch:
+        if len(group) == 1 and group[0].new and group[0].epoch == self.epoch:
             return [self._take_new(group[0])]
         only_asked = False
         for write in group:
-            if write.epoch != self._epoch and isinstance(write.event, Decision):
+            if write.epoch != self.epoch and isinstance(write.event, Decision):
                 return Stale("a database was added that this process does not know: name it in its storage")
             only_asked = only_asked or (write.look and not isinstance(write.event, (Decision, Batch)))
         try:

@@ -98,10 +98,6 @@ class _Batch(Intake):
         self.made: dict[int, bytes] = {}  # bodies of decisions, by the identity of the write
         self._journal, self._hash_of = journal, hash_of
 
-    def begin(self, time: int, seq: int, chain: bytes, epoch: int) -> None:
-        """Continue after the last event of the journal."""
-        self.time, self.seq, self.chain, self._epoch = time, seq, chain, epoch
-
     def body(self, write: Write, event: Event) -> bytes:
         return self.made.get(id(write)) or self.stored(write, event)
 
@@ -174,7 +170,7 @@ class _Batch(Intake):
 
 def link(chain: bytes, row: Row) -> bytes:
     """The chain after ``row``."""
-    head = _head(row)
+    head = f"{row.app}\0{row.kind}\0{row.id}{chr(0) if row.request else ''}{row.request}".encode()
     text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
     if len(text) <= _MAX_GIL_BYTES:
         return hashlib.blake2b(text, digest_size=16).digest()
@@ -183,10 +179,6 @@ def link(chain: bytes, row: Row) -> bytes:
     for start in range(_MAX_GIL_BYTES, len(whole), _MAX_GIL_BYTES):
         digest.update(whole[start : start + _MAX_GIL_BYTES])
     return digest.digest()
-
-
-def _head(row: Row) -> bytes:
-    return f"{row.app}\0{row.kind}\0{row.id}{chr(0) if row.request else ''}{row.request}".encode()
 
 
 class Journal:
@@ -247,9 +239,11 @@ class Journal:
         if large := not joins(made):
             encode()  # it finds the catalogues to look for
         here: list[Statement] = [(_HERE.format(clock=self._clock), ())] if self._lock else []
-        statuses = list(self.lookup_statements(STATUSES, "id", _ids(writes)))
-        requests = list(self.lookup_statements(_REQUESTS, "request", _keys(writes)))
-        arms = [self._asking_arms(chunk) for chunk in chunks(list(batch.catalogues))]
+        ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})  # their status is loaded first
+        keys = list({(w.app, w.request): None for w in writes if w.request})
+        statuses = list(self.lookup_statements(STATUSES, "id", ids)) if ids else []
+        requests = list(self.lookup_statements(_REQUESTS, "request", keys)) if keys else []
+        arms = [self._asking_arms(chunk) for chunk in chunks(list(batch.catalogues))] if batch.catalogues else []
         counted: dict[str, list[Write]] = {}
         for write in made:
             if write.again is not None:
@@ -262,19 +256,22 @@ class Journal:
                 now, seq, time, chain = self._here(*next(found)[0])
             else:
                 seq, time, chain = self._at or self.last()
-            batch.begin(max(now, time), seq, chain, self._epoch)
+            batch.time, batch.seq, batch.chain, batch.epoch = max(now, time), seq, chain, self._epoch
             for status in (as_status(raw) for rows in itertools.islice(found, len(statuses)) for raw in rows):
                 batch.known[status.app, status.id] = status
             for app, request, seq in (raw for rows in itertools.islice(found, len(requests)) for raw in rows):
                 batch.requests[app, request] = seq
             there = {bytes(hash) for rows in itertools.islice(found, len(arms)) for (hash,) in rows}
-            self._look_around(batch, counted, list(found))
+            if counted:
+                self._look_around(batch, counted, list(found))
             all_groups = [*groups, *more()] if more is not None and self._lock else groups
             outcomes = [batch.take(group) for group in all_groups]
-            used = {hash: None for row, _ in batch.appended if (hash := catalogue_of(row.body)) and hash not in there}
-            connection.close_batch(
-                [_put_arms(hash, as_array(batch.catalogues[hash]), batch.time) for hash in used], batch
-            )
+            also: list[Statement] = []
+            if batch.catalogues:
+                stored = {hash: None for row, _ in batch.appended if (hash := catalogue_of(row.body))}
+                missing = [hash for hash in stored if hash not in there]
+                also = [_put_arms(hash, as_array(batch.catalogues[hash]), batch.time) for hash in missing]
+            connection.close_batch(also, batch)
         except BaseException:
             self._at = None  # unknown: read it again
             connection.rollback()
@@ -571,15 +568,6 @@ class Journal:
         except BaseException:
             self.connection.rollback()
             raise
-
-
-def _ids(writes: Sequence[Write]) -> list[tuple[str, str]]:
-    """The decisions whose status must be loaded first."""
-    return list({(w.app, w.id): None for w in writes if w.id and not w.fresh})
-
-
-def _keys(writes: Sequence[Write]) -> list[tuple[str, str]]:
-    return list({(w.app, w.request): None for w in writes if w.request})
 
 
 def _put_arms(hash: bytes, text: bytes, now: int) -> Statement:
