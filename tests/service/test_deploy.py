@@ -19,6 +19,7 @@ from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.run import GRACE, LAST
 from armwise.service.web.metrics import Metrics
+from armwise.service.web.page.watch import Watch
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "alerts.yml").read_text())["groups"][0]["rules"]
@@ -32,10 +33,12 @@ def rendered() -> Iterator[str]:
     engine.start()
     engine.decide("shop", b"{}", [b'"a"'], id="e1")
     engine.reward("shop", "e1", 1.0)
+    watch = Watch(engine, "shop")
     metrics = Metrics()
     metrics.observe("POST", "v1/decisions", 201, 0.1)
     metrics.refusals["shop", "BadArgument"] += 1
-    yield metrics.render(engine).decode()
+    yield metrics.render(engine, look=lambda app: watch.look()).decode()
+    watch.close()
     engine.stop()
 
 
@@ -68,6 +71,12 @@ def test_the_dashboard_is_one_that_grafana_takes() -> None:
         assert panel["datasource"]["uid"] == "${datasource}"
         assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
         assert set(re.findall(r"\$\{?(\w+)", json.dumps(panel))) <= variables
+
+
+def test_rewards_per_decision_are_those_of_cohorts() -> None:
+    """Rewards per rewarded decision are 1.000 where clicks are reported and their lack is not."""
+    shown = [text for text in expressions() if "_reward_value" in text or "reward_per_decision" in text]
+    assert len(shown) == 2 and all("reward_per_decision" in text for text in shown)
 
 
 def test_every_label_that_the_files_use_is_there(rendered: str) -> None:
