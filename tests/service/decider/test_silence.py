@@ -219,6 +219,22 @@ def test_learn_is_checked_against_the_agent(where: dict[str, Any]) -> None:
             aw.Decider(**where, clock=[told].pop)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("wrong", ["ten", None, float("nan")])
+def test_a_clock_that_goes_wrong_is_named_and_changes_nothing(where: dict[str, Any], wrong: Any) -> None:
+    """It failed with a TypeError from inside; times may also go back, which stops the time and nothing else."""
+    now: list[Any] = [1000.0]
+    with aw.Decider(**where, clock=lambda: now[0], window=HOUR, seed=1) as shop:
+        made = shop.decide({}, arms=["a", "b"])
+        now[0] = wrong
+        for verb in (lambda: shop.decide({}, arms=["a", "b"]), lambda: shop.reward(made, 1.0)):
+            with pytest.raises(ValueError, match=r"clock must be a function that gives seconds.*got"):
+                verb()
+        now[0] = 500.0
+        assert shop.reward(made, 1.0).status == "taken" and len(shop.log()) == 1
+        with pytest.raises(ValueError, match="horizon must be seconds above 0, got 'long'"):
+            shop.log(horizon="long")  # type: ignore[arg-type]
+
+
 def test_an_agent_that_would_starve_says_so_once(where: dict[str, Any]) -> None:
     with aw.Decider(**where, agent=aw.UCB1(n_arms=2)) as shop:
         with pytest.warns(

@@ -103,8 +103,8 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
     age, window = np.asarray(ages, np.float64), np.asarray(windows, np.float64)
     sure, kept = np.asarray(known, np.bool_), np.asarray(promised, np.bool_)
     if horizon is not None:
-        if not horizon > 0.0:
-            raise ValueError(f"horizon must be seconds above 0, got {horizon}")
+        if not (isinstance(horizon, (int, float)) and horizon > 0.0):
+            raise ValueError(f"horizon must be seconds above 0, got {horizon!r:.60}")
         found = _as_old(age, window, sure, horizon)
         if len(age) and not found.rows.any() and horizon < WHOLE:
             raise ValueError(

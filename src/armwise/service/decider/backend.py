@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -150,11 +150,19 @@ def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:
     return Decided(write.id, arms.ids[arm], p[arm], p, context, arms)
 
 
-def read_clock(clock: Any) -> None:
-    """ValueError unless a given clock gives seconds."""
-    told = clock() if callable(clock) else clock
-    if clock is not None and not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
-        raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")
+def read_clock(clock: Any) -> Callable[[], float] | None:
+    """Return a given clock, each of whose answers must be seconds, or else is a ValueError."""
+    if clock is None:
+        return None
+
+    def seconds() -> float:
+        told = clock() if callable(clock) else clock
+        if not (callable(clock) and isinstance(told, (int, float)) and math.isfinite(told)):
+            raise ValueError(f"clock must be a function that gives seconds, such as time.time, got {told!r:.60}")
+        return told
+
+    seconds()
+    return seconds
 
 
 def forked(what: str, process: int) -> str:

@@ -104,7 +104,7 @@ class Decider(AsyncVerbs):
             raise ValueError(f"storage must be a folder, or an agent, got {type(storage).__name__} {storage!r:.60}")
         if storage is not None and os.path.isfile(storage) and not str(storage).endswith(".db"):
             raise ValueError(f"storage must be a folder, but {os.fspath(storage)!r} is a file")
-        read_clock(clock)
+        clock = read_clock(clock)
         own = held_in_memory(agent) if storage is None else None
 
         def creation(before: Creation | None) -> Creation:

@@ -120,7 +120,7 @@ class Experiment:
             arms, metrics, split=split, risk=risk, planned=planned, start=start, ramp=ramp, holdout=holdout,
             exposure=exposure, eligible=eligible, forced=forced, mode=mode, least=least,
         )  # fmt: skip
-        read_clock(clock)
+        clock = read_clock(clock)
         self.name, self._arms, self._closed, self._key = name, definition.arms, False, ""
         self._process = os.getpid()
         self._made: HostedExperiment | RemoteExperiment

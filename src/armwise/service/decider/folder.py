@@ -44,7 +44,7 @@ class Folder(Backend):
             journal.connection.close()
         super().__init__(made)
         self._rewarded = 0  # the last reward event of this object
-        self._simulated = clock is not None  # time may jump by a week between two calls
+        self._clock = clock  # given: time may jump by a week between two calls
         self._engine: Engine | None = Engine(store, {APP: made}, clock=clock, publish_every=0.02)
         try:
             self._engine.start()
@@ -75,13 +75,15 @@ class Folder(Backend):
         """Learn all that was rewarded before this call."""
         if not requests:
             return
-        if self._simulated:
+        if self._clock is not None:
             self._close_windows()
         if self._rewarded > self.engine.learner.published:
             self.engine.wait_learnt(self._rewarded)
 
     def write(self, group: Sequence[Write]) -> Sequence[Written]:
         """Journal writes in one commit."""
+        if self._clock is not None:
+            self._clock()  # an error of it is the caller's, not one of the disk
         written: Sequence[Written] = self.engine.writer.write(group)
         rewards = [each.row.seq for each in written if each.row.is_a(Reward)]
         self._rewarded = max([self._rewarded, *rewards])
@@ -98,7 +100,7 @@ class Folder(Backend):
 
     def model(self) -> Model:
         """Return the model with all events of the journal."""
-        if self._simulated:
+        if self._clock is not None:
             self._close_windows()
         self.engine.wait_learnt()
         return self.engine.model(APP)
