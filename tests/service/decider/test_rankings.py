@@ -73,6 +73,12 @@ def test_numbers_of_numpy_are_numbers(shop: Any) -> None:
 
 
 def test_a_list_is_explained_slot_by_slot(shop: Any) -> None:
+    """Among the arms that the slot could show: those above it, and what at_most forbids, are no alternatives."""
+    ranked = shop.rank(WHERE, ARMS, k=3, pinned={0: "blue"}, at_most={"price": 1})
+    assert set(shop.explain(ranked[0]).arms) == {"blue"}
+    assert set(shop.explain(ranked[1]).arms) == {"red", "green"} and set(ranked[1].probabilities) <= {"red", "green"}
+    last = shop.explain(ranked[2]).arms
+    assert set(last) == {ranked.arms[2]} and last[ranked.arms[2]]["probability"] == 1.0
     with pytest.raises(ValueError, match=r"decision must be one slot of a list: explain\(ranked\[0\]\)"):
         shop.explain(shop.rank(WHERE, ARMS, k=2))
 

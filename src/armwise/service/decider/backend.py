@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import RequestTokens, part
 from armwise.service.decider.decided import Decided, Ranked, Receipt
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.memory_engine import MemoryEngine
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.request import ParsedRequest
-from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by
+from armwise.service.engine.requests.slots import MARK, SlotsRequest, offered_by_slot, prepare_slots, shown_by
 from armwise.service.journal.events import Creation, Decision, Lessons, Reward
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, wanted_dim
@@ -94,8 +95,10 @@ class Backend(ABC):
             writes = [write for some in lists for write in some]
             made = [_decided(*one) for one in zip(self.write(writes), writes, each)]
         found = []
-        for some in lists:
+        for asked, some in zip(requests, lists):
             slots, made = made[: len(some)], made[len(some) :]
+            offered = offered_by_slot(asked, [slot.arm for slot in slots])
+            slots = [_among(slot, arms) for slot, arms in zip(slots, offered)]
             found.append(Ranked(slots[0].id.partition(MARK)[0], tuple(slots)))
         return found
 
@@ -139,6 +142,12 @@ def _receipt(written: Written) -> Receipt:
     event = written.row.event
     assert isinstance(event, Reward)
     return Receipt(written.row.id, "late" if event.late else "repeated" if written.repeated else "taken")
+
+
+def _among(slot: Decided, arms: ArmColumns) -> Decided:
+    """A decision between these arms alone."""
+    p = slot.probabilities
+    return msgspec.structs.replace(slot, chances={id: p[id] for id in arms.ids}, offered=arms)
 
 
 def _decided(written: Written, write: Write, asked: ParsedRequest) -> Decided:

@@ -32,7 +32,7 @@ from armwise.service.decider.parsing import (
     rewards_slots,
 )
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, check_list_rewards, read_list_rewards, slot_number
-from armwise.service.engine.requests.slots import MARK, SlotsRequest, slot_id
+from armwise.service.engine.requests.slots import MARK, SlotsRequest, offered_by_slot, slot_id
 from armwise.service.model.lessons import read_lessons
 
 _MOST = 1000  # decisions or rewards per request
@@ -203,10 +203,11 @@ class Client(AsyncVerbs):
                     raise
                 found.append(self._fall_back_list(id, context, asked, error))
                 continue
+            offered = offered_by_slot(asked, [each["arm"] for each in answer["slots"]])
             slots = [
                 Decided(slot_id(answer["id"], slot), each["arm"], each["probability"],
-                        {each["arm"]: each["probability"]}, seen, asked.arms)
-                for slot, (each, seen) in enumerate(zip(answer["slots"], asked.contexts))
+                        {each["arm"]: each["probability"]}, seen, arms)
+                for slot, (each, seen, arms) in enumerate(zip(answer["slots"], asked.contexts, offered))
             ]  # fmt: skip
             found.append(Ranked(answer["id"], tuple(slots)))
         return found

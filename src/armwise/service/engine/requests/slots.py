@@ -42,6 +42,21 @@ class SlotsRequest(NamedTuple):
     deferred: bool = False
 
 
+def offered_by_slot(asked: SlotsRequest, shown: Sequence[str]) -> list[ArmColumns]:
+    """The arms that each slot of a list could show, below those above it.
+
+    >>> from armwise.features.encoding.arms import read_arms
+    >>> free = lambda above: np.array([0 not in above, True])
+    >>> asked = SlotsRequest([b"{}"] * 2, ["0", "1"], read_arms([b'"a"', b'"b"']), free, "")
+    >>> [arms.ids for arms in offered_by_slot(asked, ["a", "b"])]
+    [('a', 'b'), ('b',)]
+    """
+    place = {id: i for i, id in enumerate(asked.arms.ids)}
+    above = [place[arm] for arm in shown]
+    free = [asked.free(above[:slot]) for slot in range(len(above))]
+    return [asked.arms if each.all() else asked.arms.picked(np.flatnonzero(each).tolist()) for each in free]
+
+
 def slot_id(event: str, k: int) -> str:
     """The id of the decision of slot k.
 
