@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said(running: Running, method: str, path: str, body: A
     assert found == status and answer["error"]["message"]
 
 
-def test_a_key_is_for_its_experiments(tmp_path: Path) -> None:
+def test_a_key_is_for_its_experiments(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     keys = [
         Key(name="all", sha256=digest("all"), roles=["admin"]),
         Key(name="one", sha256=digest("one"), roles=["read", "decide"], applications=["default"]),
@@ -109,6 +109,12 @@ def test_a_key_is_for_its_experiments(tmp_path: Path) -> None:
         units = {"units": [{"unit": "u1"}]}
         assert ask(running.url, "POST", "/v1/experiments/colour/assignments", units, "one")[0] == 403
         assert ask(running.url, "GET", "/v1/experiments", None, "one") == (200, {"experiments": []})
+        assert ask(running.url, "PATCH", "/v1/experiments/colour", {"ramp": 0.5}, "all")[0] == 200
+        audit = [record.data for record in caplog.records if record.name == "armwise.audit"]  # type: ignore[attr-defined]
+        assert [(line["who"], line["application"], line["method"]) for line in audit] == [
+            ("all", "colour", "PUT"),
+            ("all", "colour", "PATCH"),
+        ]
     finally:
         running.stop()
 

@@ -144,7 +144,7 @@ class ExperimentVerdictShown(msgspec.Struct):
 
 def _experiment(call: Call, role: str) -> HostedExperiment:
     """Return the experiment of the path if the key may use it."""
-    name = call.params[0]
+    name = call.application = call.params[0]
     if not call.key.may(role, name):
         raise Problem(403, "Forbidden", f"this key may not {role} for {name}")
     found: HostedExperiment = call.service.experiment(name)
@@ -176,7 +176,7 @@ def _few(items: list[Any]) -> list[Any]:
 
 async def put_experiment(call: Call) -> Response:
     """``PUT /v1/experiments/{name}``: create an experiment; an existing one must have the same arms and metrics."""
-    name = call.params[0]
+    name = call.application = call.params[0]
     if not call.key.may("admin", name):
         raise Problem(403, "Forbidden", f"this key may not make {name}")
     sent = _read(call.body, ExperimentRequest)
