@@ -213,9 +213,11 @@ def _stopping(result: Result) -> Figure:
     if not result.searchers:
         raise ValueError(f"kind 'stopping' needs an agent that stops, such as aw.TrackAndStop; got {result.finishers}")
     figure, axes = _axes("round", "share of runs that have stopped")
+    first: list[float] = []
     for name in result.searchers:
         times = np.sort(result.stopping_times(name))
         stopped = times[~np.isnan(times)]
+        first += stopped[:1].tolist()
         rounds = np.concatenate([[1.0], stopped, [float(result.horizon)]])
         shares = np.concatenate([[0.0], np.arange(1, stopped.size + 1), [stopped.size]]) / times.size
         wrong = _wrong_answers(result, name)
@@ -228,7 +230,10 @@ def _stopping(result: Result) -> Figure:
         least = stopping.least_stopping_time(means, delta, result.world.constants().get("R"))
         if least < result.horizon:
             axes.axvline(least, color="0.6", label=f"least mean time for error {delta:g}")
+            first.append(least)
     axes.set_xscale("log")
+    if first:
+        axes.set_xlim(0.5 * min(first), result.horizon)
     axes.set_ylim(0.0, 1.02)
     legend_below(axes)
     return figure
