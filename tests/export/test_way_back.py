@@ -123,6 +123,16 @@ def test_lines_come_in_any_shape_and_junk_among_them_is_no_file() -> None:
         assert first["arm"] == "blue"
 
 
+def test_bytes_that_are_no_text_are_one_wrong_line_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "beacons.jsonl"
+    path.write_bytes(
+        b"\n".join([json.dumps(beacon("one")).encode(), b'{"id": "\xff"}', json.dumps(beacon("two")).encode()])
+    )
+    assert len(EdgeLog.from_beacons(path, horizon=1.0, now=9.0, skip=True)) == 2
+    with pytest.raises(LogError, match="line 2: not JSON"):
+        EdgeLog.from_beacons(path, horizon=1.0, now=9.0)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -207,7 +207,7 @@ def _lines(source: Any) -> Iterator[tuple[int, Any]]:
         named = isinstance(each, os.PathLike) or (isinstance(each, str) and not each.lstrip().startswith("{"))
         files = files and named
         if files:
-            with open(each, encoding="utf-8") as file:
+            with open(each, "rb") as file:  # a line that is not UTF-8 is one wrong line, not the end of all
                 lines: Any = file.readlines()
         else:
             lines = [each]
