@@ -372,7 +372,8 @@ def test_the_journal_names_no_tester_and_erasing_one_forgets_it(folder: str) -> 
         test.force("bob@shop.example", "green", by="eve")
         assert [test.assign(f"{name}@shop.example").reason for name in ("ann", "bob")] == ["forced", "forced"]
         assert test.settings["log"][-1]["what"] == "forced a tester to green"
-        test.erase("bob@shop.example")
+        assert any("hash of the tester" in place for place in test.erase("bob@shop.example").elsewhere)
+        assert not any("hash of the tester" in place for place in test.erase("bob@shop.example").elsewhere)
         assert test.assign("bob@shop.example").reason == "assigned" and len(test.settings["forced"]) == 1
         test.force("ann@shop.example", None)
     journal = Journal(open_store(folder).connect())

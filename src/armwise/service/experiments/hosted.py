@@ -65,6 +65,7 @@ TRIES = 50  # writes that meet those of others
 FIRST = 50  # units of each arm, before which an adaptive split is an equal one
 REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
 OUTSIDE = "outcomes that came to this process of units outside the experiment (never assigned, or not counted)"
+TESTER = "the hash of the tester's name, in the journal's earlier changes of the experiment"
 HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
 _SMALL = {"dim": 4, "interactions": False}  # features of applications whose model nobody asks
 
@@ -448,7 +449,8 @@ class HostedExperiment:
     def erase(self, unit: str, retentions: Sequence[Retention] = ()) -> Erased:
         """Delete a unit's assignment and outcomes; what they added to the numbers goes with the next start."""
         id, made = self.unit_id(read_unit(unit)), self.definition
-        if id in made.forced:
+        is_tester = id in made.forced
+        if is_tester:
             self.force(unit, None)
         apps = [*made.applications(self.name).values(), self._uncounted]
         retentions = retentions or [Retention(engine) for engine in self.engine.each]
@@ -457,7 +459,7 @@ class HostedExperiment:
         found = merge([retention.erase(app, DECISION, id) for retention in retentions for app in apps])
         with self._lock:
             self._known.pop(id, None)
-        return found
+        return msgspec.structs.replace(found, elsewhere=[*found.elsewhere, TESTER]) if is_tester else found
 
     # ------------------------------------------------------------------ the verdict, and what is made of it
 
