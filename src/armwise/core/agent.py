@@ -127,7 +127,7 @@ class Agent(saving.Saved, ABC):
     def learn(
         self, context: Context, choice: Choice, reward: float, cost: float | Sequence[float] | Floats | None = None
     ) -> None:
-        """Learn the reward of a choice: its context, the choice itself, what it brought, and what it cost.
+        """Learn the reward of a choice: its context, the choice itself, the reward, and the cost.
 
         ``cost`` is a number, or one number per resource. An agent that keeps account of costs (``n_costs`` > 0) needs
         it; any other checks it and ignores it.
@@ -271,7 +271,7 @@ class Agent(saving.Saved, ABC):
 
         ``columns`` name the columns of the context (x0, x1, ... unless said), ``arms`` the arms of an agent that has as
         many. ``armwise.export`` makes evaluators of the policy for other languages. ``CannotExport`` where the format
-        does not have it exactly: then nothing is written, and the message says what comes nearest.
+        does not have it exactly: then nothing is written, and the message names the nearest that it has.
 
         >>> import armwise as aw, tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "policy.json")
@@ -330,7 +330,7 @@ class Agent(saving.Saved, ABC):
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         """Learn one checked reward; ``_n_learnt`` counts the rewards before this one.
 
-        ``choice.cost`` is what it cost, one number per resource, wherever ``n_costs`` is not 0.
+        ``choice.cost`` is its cost, one number per resource, wherever ``n_costs`` is not 0.
         """
 
     def _estimates(self, context: Any) -> tuple[Floats, Floats | None]:
@@ -358,7 +358,7 @@ class Agent(saving.Saved, ABC):
     # ------------------------------------------------------------------ input, checked once
 
     def _read(self, context: Any) -> Any:
-        """The context as the algorithm wants it, or a ValueError that says what is wrong with it."""
+        """The context in the algorithm's form, or a ValueError that names its fault."""
         return inputs.READERS[self.sees](self, context)
 
     def _read_block(self, contexts: Any, T: int) -> Any:

@@ -1,4 +1,4 @@
-"""Checks of single arguments: each error names the argument, what came and what was expected."""
+"""Checks of single arguments: each error names the argument, the value and the expected one."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Choices(Sequence[Choice]):
         )
 
     def with_costs(self, costs: Any) -> Choices:
-        """The same choices, and what they cost.
+        """The same choices with their costs.
 
         >>> Choices(arms=[0, 1]).with_costs([0.5, 0.1])[1].cost
         (0.1,)

@@ -1,4 +1,4 @@
-"""Contexts as algorithms want them: each view of a round has one reader, which says what is wrong with the rest."""
+"""Contexts as algorithms want them: each view of a round has one reader, which refuses the rest with a reason."""
 
 from __future__ import annotations
 

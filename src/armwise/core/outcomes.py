@@ -130,7 +130,7 @@ def _refuse_below(agent: Agent, name: str, lowest: float) -> None:
 
 
 def check_choice(agent: Agent, choice: Any, n_arms: int) -> None:
-    """Refuse what is not a choice of the agent among ``n_arms`` arms."""
+    """Refuse anything but a choice of the agent among ``n_arms`` arms."""
     if not isinstance(choice, Choice):
         raise ValueError(f"choice must be the Choice that choose returned, got {short(choice)}")
     arm, p = choice.arm, choice.probability

@@ -24,7 +24,7 @@ _SEAL = b',"checksum":"sha256:'
 
 
 class CannotExport(ValueError):
-    """A policy that the wanted format cannot express exactly; the message says why, and what comes nearest.
+    """A policy that the wanted format cannot express exactly; the message has the reason, and the nearest alternative.
 
     >>> import armwise as aw
     >>> aw.LinThompson(dim=2).export("policy.json")

@@ -14,7 +14,7 @@ digest                   SHA-256 of everything before it
 =======================  =====================================================================
 
 In the tree a plain JSON value stands for itself; ``{"$": kind, ...}`` stands for an array, a tuple, a random
-generator, or one of our own objects with what it was made with (``params``) and what it has learnt (``state``).
+generator, or one of our own objects with its arguments (``params``) and its learnt state (``state``).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LoadError(ValueError):
 
 
 class Saved:
-    """Base of objects that can be saved: rebuilt from the constructor's arguments, then given what was learnt.
+    """Base of objects that can be saved: rebuilt from the constructor's arguments, then given the learnt state.
 
     Each constructor argument is kept in an attribute of the same name (``seed`` apart); ``_learnt`` names the
     attributes that learning changes.

@@ -154,7 +154,7 @@ class Experts(Environment):
 
 
 def _favourites(rng: np.random.Generator, n: int, phases: int) -> np.ndarray:
-    """Draw who is favoured in each phase: the same one in every other phase, a random one in between."""
+    """Draw the favoured arms of each phase: the same one in every other phase, a random one in between."""
     order = rng.integers(n, size=phases)
     order[::2] = rng.integers(n)
     return order

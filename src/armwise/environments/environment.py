@@ -111,7 +111,7 @@ class Block:
         return agent.play(self.view(agent.sees), self.rewards, self.costs)
 
     def expected_of(self, played: Any) -> Floats:
-        """The reward without noise of what was played in each round."""
+        """The reward without noise of the arm played in each round."""
         return np.asarray(self.expected[np.arange(len(self)), played.arms])
 
     def measures(self, played: Any) -> dict[str, Floats]:

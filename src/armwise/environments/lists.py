@@ -136,7 +136,7 @@ class ListWorld(Environment):
     users: Users
 
     def _read_users(self, n_arms: Any, n_slots: Any, users: Any, weights: ArrayLike | None) -> None:
-        """Check what all worlds of lists are made with."""
+        """Check the arguments that all worlds of lists share."""
         self.n_arms, self.n_slots = count("n_arms", n_arms), count("n_slots", n_slots)
         if self.n_slots > self.n_arms:
             raise ValueError(f"n_slots must be at most n_arms, {self.n_arms}, got {self.n_slots}")

@@ -49,7 +49,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def children(self, node: str, type: str) -> str:
-        """A table function: key, type and value of what is in an object or a list."""
+        """A table function: key, type and value of the members of an object or a list."""
 
     @abstractmethod
     def document(self, column: str) -> str:

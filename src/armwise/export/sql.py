@@ -167,7 +167,7 @@ UNION ALL SELECT request, arm, '1', 1.0, 0, 1 FROM parts"""
 
 
 def _hashed_rows(d: Dialect, made: dict[str, Any]) -> str:
-    """Request, arm, position and value of what is not 0 in each normalised row."""
+    """Request, arm, position and value of the non-zeros in each normalised row."""
     dim, crossed = made["encoder"]["dim"], "1 = 1" if made["encoder"]["interactions"] else "c.constant = 1"
     if made["sees"] == "shared":  # the context alone, with the constant
         theirs = "SELECT request, arm, hash, value, constant FROM tokens WHERE arm = -1 AND constant = 1"

@@ -21,7 +21,7 @@ IN_PLAY = (18, 12)  # models at most; from MANY rows, the second number
 TEMPER = 2.0  # of the likelihood ratio: few rewards, of rows that were chosen for them, must not decide alone
 CHANCE = 6.0  # of the log likelihood: models further behind the likeliest are out of play
 # Where kernels begin, behind the likeliest: length scales are log-normal about 0.8. Under rough kernels every row that
-# was not tried is worth a try, and very smooth ones are sure of rows that nobody tried.
+# was not tried is worth a try, and very smooth ones are sure of rows that were never tried.
 _BEHIND = (4.0, 1.0, *(math.log(length / 0.8) ** 2 for length in _LENGTHS))
 EARLY = 64  # rows with rewards: as long as there are no more, one row that came back is enough
 GROWTH, MANY = 8, 64  # the models are fitted anew when the rewards have grown by one in so many; from MANY rows, 4

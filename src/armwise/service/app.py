@@ -60,7 +60,7 @@ class Service:
         self.retentions: dict[Engine, Retention] = {}
         self.ready = self.ending = False
         self._refused_keys = audit.RefusedKeys()
-        self._guarded = not config.keys  # then only who is on this machine is served
+        self._guarded = not config.keys  # then only clients on this machine are served
         self._local: set[bytes] = set()  # what was found to name it
         self._watches: dict[str, Watch] = {}
         self._watching = self.engine.system.lock()
@@ -100,7 +100,7 @@ class Service:
         self.ready = True
 
     def retain(self) -> list[Retention]:
-        """What drops old decisions, of every database that works; begun where it has not begun yet."""
+        """The retention of every database that works, started where it has not been yet."""
         for engine in self.engine.started:
             if engine not in self.retentions:
                 self.retentions[engine] = Retention(engine, self.config.retention)
@@ -121,7 +121,7 @@ class Service:
             return self._experiments[name]
 
     def watch(self, application: str) -> Watch:
-        """What the page shows of an application; made when the first one looks."""
+        """The page's view of an application, made for its first reader."""
         with self._watching:
             if application not in self._watches:
                 self._watches[application] = Watch(self.engine, application)
@@ -324,7 +324,7 @@ class Service:
         return reply(answer, 503 if reasons else 200)
 
     async def _measures(self, call: Call) -> Response:
-        """What Prometheus reads, of the applications that the key may see."""
+        """Prometheus's metrics of the applications that the key may see."""
 
         def look(app: str) -> dict[str, Any]:
             return self.watch(app).look()

@@ -30,7 +30,7 @@ _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
-    """How the service runs.
+    """The settings of the service.
 
     >>> Config().listen
     '127.0.0.1:8484'
@@ -106,7 +106,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
         return [open_store(each) for each in ([self.storage] if isinstance(self.storage, str) else self.storage)]
 
     def engine(self) -> ServedEngine:
-        """What decides and learns: an engine, or for a list of databases what stands in its place.
+        """Make the engine, or for a list of databases the sharded one.
 
         >>> type(Config().engine()).__name__, type(Config(storage=["postgresql://host/a"]).engine()).__name__
         ('Engine', 'ShardedEngine')
@@ -247,7 +247,7 @@ def _reason(error: Exception) -> str:
 
 
 def _named(said: str) -> str:
-    """What is said of a name that is not known, with the one that may have been meant."""
+    """The message for an unknown name, with the known name that is nearest."""
     strange = re.fullmatch(r"Object contains unknown field `(.*)`", said, re.DOTALL)
     if strange is None:
         return said

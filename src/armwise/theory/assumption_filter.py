@@ -225,7 +225,7 @@ def _merits(agent: type[Agent], assumed: dict[str, bool]) -> str:
 
 
 def _rank(agent: type[Agent], assumed: dict[str, bool]) -> tuple[bool, bool, bool, bool, float]:
-    """Agents that use what is assumed come first, then those with a bound, then the slower-growing bounds."""
+    """Agents that use the assumptions come first, then those with a bound, then the slower-growing bounds."""
     theory = agent.theory
     unused = any(
         assumed.get(name) and _room(agent) != room for name, room in (("linear", "linear"), ("smooth", "kernel"))

@@ -1,4 +1,4 @@
-"""Auto: one agent that nobody has to tune (beyond the survey).
+"""Auto: one agent that needs no tuning (beyond the survey).
 
 It maps the raw columns (``features.Columns`` and ``features.Fourier``), keeps nested ridge models of the mapped rows (a
 constant per arm, linear, additive, smooth), lets the one that predicts best decide, and is optimistic in proportion to

@@ -153,7 +153,7 @@ class Mapped(Wrapper, Revising, Fading, CountsChoices, Noting):
     def _learn_again(self, before: Agent) -> None:
         """The agent as it was in the beginning, taught all that was kept, in the features of now."""
         live = dict(vars(self.agent))
-        fresh = copy.deepcopy(vars(before), {id(before): self.agent})  # the same object: somebody may hold it
+        fresh = copy.deepcopy(vars(before), {id(before): self.agent})  # the same object: callers may hold it
         _keep_streams(fresh, live, set())
         vars(self.agent).clear()
         vars(self.agent).update(fresh)

@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Evaluate the policies and print what they would have earned."""
+    """Evaluate the policies and print their estimated values."""
     if holds_rankings(args):
         evaluate_rankings(args, args.option_default)
         return

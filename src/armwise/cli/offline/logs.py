@@ -183,7 +183,7 @@ def finish(args: argparse.Namespace, result: Any, text: str, data: Any) -> None:
 def show_with(args: argparse.Namespace, cautions: Iterable[str], text: str, data: Any) -> None:
     """Print the text, which holds the warnings, or with ``--json`` the data.
 
-    Whoever sees the text sees the warnings in it, once; they go to stderr where nobody reads the output as it comes:
+    Whoever sees the text sees the warnings in it, once; they go to stderr where the output is not read as it comes:
     with ``--json``, or on a terminal whose output goes to a file.
     """
     if args.json or (sys.stderr.isatty() and not sys.stdout.isatty()):

@@ -27,7 +27,7 @@ def holds_rankings(args: argparse.Namespace) -> bool:
 
 
 def evaluate_rankings(args: argparse.Namespace, default: Callable[[str], Any]) -> None:
-    """Evaluate policies on a log of rankings, and print what they would have earned; ``default`` is an option's."""
+    """Evaluate policies on a log of rankings, and print their estimated values; ``default`` is an option's."""
     for name, value in vars(args).items():
         if name not in _TAKEN and value != default(name):
             raise BadInput(f"--{name.replace('_', '-')} is for logs of single decisions: {args.log[0]} holds rankings")

@@ -40,7 +40,7 @@ class PerArm(Agent):
     def remove_arm(self, arm: int) -> None:
         """Forget an arm, if ``per_arm``; the arms after it move down by one, as in a list.
 
-        A choice made before is learnt with its number of now: learn what is due, or renumber it, first.
+        A choice made before is learnt with its number of now: learn outcomes that are due, or renumber them, first.
 
         >>> import armwise as aw
         >>> agent = aw.UCB1(n_arms=3)

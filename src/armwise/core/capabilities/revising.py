@@ -60,7 +60,7 @@ class Fading(Agent):
 
     @abstractmethod
     def _fade(self, keep: float) -> None:
-        """Let what was learnt so far count ``keep`` times as much as before."""
+        """Let all rewards so far count ``keep`` times as much as before."""
 
 
 def can_fade(agent: Agent) -> TypeGuard[Fading]:

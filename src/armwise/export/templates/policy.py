@@ -81,7 +81,7 @@ def _place(c, a, dim):
 
 
 def _hashed_row(context, arm):
-    """(position, value) of what is not 0, in the order of the positions; an arm of None is the context alone."""
+    """(position, value) of the non-zeros, in the order of the positions; an arm of None is the context alone."""
     encoder = POLICY["encoder"]
     dim, row = encoder["dim"], {}
     theirs = [] if arm is None else [(_hash("a\x1ei" + _id(arm)), 1.0)]
@@ -371,5 +371,5 @@ def event(decision):
 
 
 def outcome(decision, reward):
-    """The line that reports what came of it."""
+    """The line that reports its outcome."""
     return json.dumps({"kind": "outcome", "id": decision["id"], "reward": reward, "time": time.time()}) + "\n"

@@ -39,7 +39,7 @@ class Arm(NamedTuple):
 
 
 class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through it
-    """The arms of a request, field by field: what is done with a field is done for all arms at once.
+    """The arms of a request, field by field: each operation on a field is done for all arms at once.
 
     >>> read_arms([b'"a"', b'"b"']).ids
     ('a', 'b')
@@ -47,7 +47,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     ids: tuple[str, ...]
     tail: ArmTokens  # their tokens, put together
-    _arms: Sequence[Arm] | None  # None: read from their texts, when somebody asks
+    _arms: Sequence[Arm] | None  # None: read from their texts, on demand
     _write: Callable[[], Sequence[bytes]] | None  # gives the texts where there are none yet
     _raws: list[msgspec.Raw] | None = None
     _text: bytes = b""

@@ -1,4 +1,4 @@
-"""Contexts and arms with names become rows of features: fixed hashing, crossed, with numbers scaled by what was seen.
+"""Contexts and arms with names become rows of features: fixed hashing, crossed, with numbers standardised.
 
 The decision service, ``Decider`` and ``Encoder`` build their rows with the same code. To the bit, so that any program
 can build the same row:

@@ -45,7 +45,7 @@ def read_context(value: Any) -> tuple[bytes, PackedTokens]:
         try:
             found = part_of(value, "c")
             return _encode(value), found
-        except (TypeError, ValueError, OverflowError):  # there is more to it than JSON has, or it says what is wrong
+        except (TypeError, ValueError, OverflowError):  # it has more types than JSON, or a fault that is named there
             pass
     text = to_json("context", value)
     return text, part(text, "c")
@@ -75,14 +75,14 @@ class _NotIds(Exception):
 @functools.lru_cache(maxsize=256)
 def _only_ids(arms: tuple[Any, ...]) -> ArmColumns:
     if any(type(arm) is not str for arm in arms):
-        raise _NotIds  # what is hashable may still change
+        raise _NotIds  # hashable objects may still change
     return read_arms([arm_to_json(arm) for arm in arms])
 
 
 def _described(arms: list[Any]) -> ArmColumns | None:
-    """Arms that are ids or flat dictionaries; None: ``arm_to_json`` reads them, or says what is wrong.
+    """Arms that are ids or flat dictionaries; None: ``arm_to_json`` reads them, or names the fault.
 
-    Their values cannot change, so their JSON is written when somebody asks. A catalogue that comes again is one object.
+    Their values cannot change, so their JSON is written on demand. A catalogue that comes again is one object.
     """
     described = [arm for arm in arms if type(arm) is dict]
     try:
@@ -130,7 +130,7 @@ _catalogues: dict[tuple[str, ...], _Catalogue] = {}  # the last arms with these 
 
 
 class _Texts(msgspec.Struct, frozen=True, gc=False):
-    """The JSON of arms that are ids or flat dictionaries, written when somebody asks."""
+    """The JSON of arms that are ids or flat dictionaries, written on demand."""
 
     arms: list[Any]
 

@@ -53,7 +53,7 @@ def adaptive(
     warn: bool = True,
     progress: bool = False,
 ) -> AdaptiveEvaluation:
-    """Estimate what each arm (or policy) earns from an adaptive agent's log, with intervals valid under adaptivity.
+    """Estimate each arm's (or policy's) value from an adaptive agent's log, with intervals valid under adaptivity.
 
     The rows must be in the order in which they happened. ``policies`` is None for every arm on its own, one policy,
     or several by name; ``control`` is an arm, its name or a policy: then "agent - control" says by how much the agent

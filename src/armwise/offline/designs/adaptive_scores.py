@@ -234,7 +234,7 @@ def running(weights: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def recent(values: Floats, prior: Any) -> Floats:
-    """The mean of the last half of what came before each row, and of some rows of a prior: known before the row.
+    """The mean of the last half of the rows before each row, and of some rows of a prior: known before the row.
 
     >>> recent(np.array([[1.0], [3.0], [3.0]]), prior=2.0).ravel().round(3).tolist()
     [2.0, 1.952, 2.048]

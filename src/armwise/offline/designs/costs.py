@@ -150,7 +150,7 @@ class Tradeoff:
         return figure
 
     def _draw(self, axes: Any, i: int) -> None:
-        """Value over what is paid in resource i."""
+        """Value per amount paid in resource i."""
         for each in self.policies.values():
             x, y = each.costs[i], each.value
             sides = [[x.value - x.low], [x.high - x.value]], [[y.value - y.low], [y.high - y.value]]
@@ -320,7 +320,7 @@ def _prices(values: Floats, excess: Floats) -> Floats:
 
 
 def _costs(log: Log) -> Floats:
-    """(n, m): what each row cost, per resource."""
+    """(n, m): each row's cost, per resource."""
     if log.costs is None:
         raise ValueError("log has no costs: Log(..., costs=...), one number per row")
     paid = log.costs[:, None] if log.costs.ndim == 1 else log.costs

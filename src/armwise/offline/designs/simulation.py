@@ -388,7 +388,7 @@ def _unlike(agent: Agent, rows: LogBlock, seen: Any, seed: int) -> str:
             for clone in (one, other):
                 clone.learn(context, Choice(arm, p if p is not None else max(float(q[arm]), 1e-9)), rows.rewards[t])
         except (ValueError, NotImplementedError):
-            return ""  # it does not know its probabilities, or learns only what it chose: nothing can be said
+            return ""  # it does not know its probabilities, or learns only its own choices: no statement is possible
         gaps[t] = q[arm] - q @ again
         same = same and p is not None and abs(q[arm] - p) <= 1e-6
     squares = float(gaps @ gaps)

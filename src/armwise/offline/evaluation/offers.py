@@ -28,7 +28,7 @@ def offered(log: Log, policies: Mapping[str, Any]) -> dict[str, Mask] | None:
     >>> offered(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
     {'first': array([ True, False]), 'second': array([ True,  True])}
     """
-    if not (isinstance(log, Log) and log.offers_vary):  # what is no log is refused with the other settings
+    if not (isinstance(log, Log) and log.offers_vary):  # anything but a log is refused with the other settings
         return None
     targets = {name: Target(policy, log) for name, policy in policies.items()}
     contexts = any(target.needs_contexts for target in targets.values())

@@ -185,7 +185,7 @@ class LiftSequence:
         first = np.take_along_axis(np.broadcast_to(place, maybe.shape), np.argmax(crossed, -1)[..., None], -1)[..., 0]
         found[a] = np.where((found[a] == 0.0) & crossed.any(axis=-1), first, found[a])
 
-    # ------------------------------------------------------------------ what is known now
+    # ------------------------------------------------------------------ numbers now
 
     @property
     def means(self) -> Floats:

@@ -18,14 +18,14 @@ Direction = Literal["up", "down"]
 
 @dataclass(frozen=True)
 class Metric:
-    """One value per unit: whether something happened (``rate``), or the sum of what came (``amount``).
+    """One value per unit: whether something happened (``rate``), or a sum of values (``amount``).
 
     Values count that come within ``window`` seconds of the unit's exposure; a unit counts once its window is over, and
     silence is a zero. ``window=None`` is the promise that every unit's outcome is reported, zeros too: then a unit
-    counts with its first outcome. ``direction`` says what is better. An amount with a ``cap`` (a unit's sum counts
-    as at most so much, and below 0 as 0) has proved intervals; without one they are asymptotic. A ``guardrail`` is
-    to do no harm: it stops an arm that moves it in the wrong direction by more than ``tolerance``. ``smallest`` is
-    the largest difference of no interest: an experiment may stop because none is larger. ``expected`` is control's
+    counts with its first outcome. ``direction`` says which values are better. An amount with a ``cap`` (a unit's sum
+    counts as at most so much, and below 0 as 0) has proved intervals; without one they are asymptotic. A ``guardrail``
+    stops an arm that moves it in the wrong direction by more than ``tolerance``. ``smallest`` is the
+    largest difference of no interest: an experiment may stop because none is larger. ``expected`` is control's
     mean as far as is known before (of an amount, its standard deviation): a good guess makes intervals narrower, a
     bad one never invalid.
 

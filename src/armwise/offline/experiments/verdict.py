@@ -100,7 +100,7 @@ class ExperimentVerdict:
                          f"{sorted({(r.arm, r.metric) for r in self.results})}")  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: None in place of what is not known."""
+        """Plain values, for JSON: None for unknown numbers."""
 
         def plain(value: Any) -> Any:
             if isinstance(value, float):

@@ -2,7 +2,7 @@
 
 The value v of a policy, with rewards in [0, 1], has two sides: E[w r] <= v and E[w (1 - r)] <= 1 - v, where "less" is
 for decisions that had no chance. Together they say that the weights average 1 at most, which the likelihood knows as
-well: what comes from too many heavy rows by chance is not taken for reward.
+well: chance effects of too many heavy rows are not taken for reward.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def _quantile(level: float, n: int, units: float | None) -> float:
 def skewed_interval(
     value: float, influence: Floats, level: float = 0.95, *, error: float | None = None, units: float = math.inf
 ) -> tuple[float, float]:
-    """The interval around a value, given what each row adds to its error; wider on the side of their skewness.
+    """The interval around a value, given each row's part in its error; wider on the side of their skewness.
 
     Where a few rows carry the spread (one buyer in twenty, at twenty times the mean), a mean that is too low comes
     with an error that is too small, and a symmetric interval misses on that side. So the ends are those of Hall's

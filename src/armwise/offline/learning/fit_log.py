@@ -33,7 +33,7 @@ def fit_log(
 
     ``log`` is one, or several that follow each other (a file each, say). Without an ``engine`` the rows are learnt in
     one pass. On a Dask cluster each part of ``part`` rows is learnt by a fresh agent of the same settings, the parts at
-    the same time, and what they learnt is merged in order: equal to one pass up to rounding, for agents that ``merge``.
+    the same time, and the agents are merged in order: equal to one pass up to rounding, for agents that ``merge``.
     Of several logs each is a part, read where it is learnt: files that the workers can see are best given so.
 
     A service's log is learnt by age, as it is judged; how many decisions are left out, and why, is a warning.

@@ -45,7 +45,7 @@ class Fitted:
 
     @property
     def about(self) -> str:
-        """Describe what was learnt from which rows, in one line."""
+        """Describe the policy and its training rows, in one line."""
         name = self.learner or type(self.policy).__name__
         return (
             f"{name}, learnt by {self.learnt_by} from {self.n_train:,} rows and judged on {self.n_test:,} it had "

@@ -292,7 +292,7 @@ def _play(
         raise ValueError(f"the log's arms change from row to row, but {type(agent).__name__} always has the same")
     for i, arm in enumerate(rows.arms.tolist()):
         context = contexts[i]
-        if per_arm:  # the agent sees only what was on offer, numbered from 0
+        if per_arm:  # the agent sees only the arms on offer, numbered from 0
             offered = rows.available[i]  # type: ignore[index]
             context, arm = context[offered], int(np.count_nonzero(offered[:arm]))
         before = _counters(agent)

@@ -67,7 +67,7 @@ class Log:
     left_aside = False  # whether estimated probabilities stand in place of the log's own
     _trimmed: Mapping[str, int] = MappingProxyType({})  # rows that ``trimmed`` left out, by reason
     _copies: str | None = None  # what to say of duplicate rows, once it was asked for
-    costs: Floats | None = None  # what each row's arm cost, where the log says so; (n, m) in several resources
+    costs: Floats | None = None  # the cost of each row's arm, where the log has it; (n, m) in several resources
     _origin: tuple[Any, Any] | None = None  # the table that rows in memory were taken from, and which of its rows
 
     def __init__(
@@ -583,7 +583,7 @@ class Log:
         return log
 
     def with_costs(self, costs: Any) -> Log:
-        """The same log with what each row's arm cost: see ``tradeoff``.
+        """The same log with the cost of each row's arm: see ``tradeoff``.
 
         >>> Log(arms=[0, 1], rewards=[0, 1]).with_costs([0.5, 2.0]).costs
         array([0.5, 2. ])

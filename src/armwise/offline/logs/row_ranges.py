@@ -1,4 +1,4 @@
-"""Some rows of what can be opened in pieces: which pieces hold them, and which rows of each."""
+"""Ranges of rows in data that is opened in pieces: the pieces that hold them, and the rows of each."""
 
 from __future__ import annotations
 

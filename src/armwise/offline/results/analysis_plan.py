@@ -53,7 +53,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of an evaluation: what it found and chose, one sentence each.
+    """The plan of an evaluation: its findings and choices, one sentence each.
 
     >>> from armwise.offline import Log, evaluate
     >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)

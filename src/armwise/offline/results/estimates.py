@@ -139,7 +139,7 @@ class Estimate:
 
 
 class Evaluation(Mapping[str, Estimate]):
-    """Estimates by name; ``verdict`` says what is wrong with the log, and is empty if nothing is.
+    """Estimates by name; ``verdict`` names the faults of the log, and is empty if there are none.
 
     >>> from armwise.offline import Log, evaluate
     >>> log = Log(arms=[0, 1, 0, 0] * 25, rewards=[1, 0, 1, 0] * 25, probabilities=[0.5] * 100, n_arms=2)

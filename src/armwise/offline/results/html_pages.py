@@ -252,7 +252,7 @@ def fitted_fragment(fitted: Fitted) -> str:
 
 
 def fitted_report(fitted: Fitted, path: Any) -> None:
-    """One page: what was learnt, and what it is worth on rows it never saw."""
+    """One page: the learnt policy, and its value on rows that it never saw."""
     _write(path, "A policy learnt from a log", [f"<p>{html.escape(fitted.about)}</p>",
            _image(evaluation_figure(fitted.estimate, said=True), "Estimates on held-out rows"), evaluation_fragment(fitted.estimate),
            _headed(_diagnostics(fitted.estimate))])  # fmt: skip

@@ -133,7 +133,7 @@ def several_table(results: Evaluations) -> str:
 
 
 def lift_lines(results: Evaluations) -> list[str]:
-    """Lifts, each over what was earned in the very rows that its policy is judged on."""
+    """Lifts, each over the logged reward of the very rows that its policy is judged on."""
     same = ", in the rows that offered it" if results.apart else ""
     return [f"{name}: {lift_line(each)}{same}" for name, each in results.items() if each.lift is not None]
 

@@ -1,4 +1,4 @@
-"""The survey section by section: what it claims, and the race that shows it."""
+"""The survey section by section: its claim, and the race that shows it."""
 
 from __future__ import annotations
 

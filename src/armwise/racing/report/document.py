@@ -26,7 +26,7 @@ DOUBLINGS = 3  # horizons T/8, T/4, T/2 and T
 
 @dataclass(frozen=True)
 class ChapterRow:
-    """One agent of a chapter: what is proved here, what was measured."""
+    """One agent of a chapter: the proved bound, the measured regret."""
 
     agent: str
     regret: float
@@ -158,7 +158,7 @@ _RATES = ("agent", "section", "proved regret", "proved", "measured (95 %)", "")
 
 
 def rates(sections: list[Section]) -> list[list[str]]:
-    """The survey's table with what was measured beside it: every entry that a theorem is about, in order."""
+    """The survey's table with the measurements beside it: every entry that a theorem is about, in order."""
     return [
         [row.agent, section.chapter.section, section.results[-1].agents[row.agent].theory.regret, _exponent(row),
          _measured(row), row.verdict.replace("below 1", f"below 1 up to T = {section.results[-1].horizon:,}")]

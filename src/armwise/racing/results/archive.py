@@ -110,7 +110,7 @@ def merge(first: Result, second: Result) -> Result:
     ):
         if mine != theirs:
             raise ValueError(f"only runs of one {name} can be merged, got {mine!s:.80} and {theirs!s:.80}")
-    if not _same(first.world, second.world):  # a repr shows the shape of an array, not what it holds
+    if not _same(first.world, second.world):  # a repr shows the shape of an array, not its values
         raise ValueError(
             f"only runs of one world can be merged: {first.world!r:.80} has different data in the two results"
         )

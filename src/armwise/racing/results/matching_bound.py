@@ -16,7 +16,7 @@ MAX_T = 10**15  # a bound that is vacuous at this horizon is called vacuous
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem that applies: its curve up to the horizon, and what it says.
+    """A theorem that applies: its curve up to the horizon, and its words.
 
     ``at(T)`` is the bound of an agent made for T rounds. ``curve(T)`` is the bound of this agent: if the agent is made
     for one horizon, its bound there holds for every earlier round too, because regret only grows.

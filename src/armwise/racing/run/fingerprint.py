@@ -34,7 +34,7 @@ def fingerprint(thing: Any) -> str:
     """Hash an object's content and the code behind it: editing a function that it uses changes the hash.
 
     A function is hashed by its instructions, constants, defaults, attributes, closure, the globals it reads and the
-    modules it imports; a class by its methods; also lambdas and what was typed at a prompt. A module of the user's is
+    modules it imports; a class by its methods; also lambdas and code typed at a prompt. A module of the user's is
     hashed by all its values, an installed package by its version, this package and compiled modules by their files.
     """
     return hashlib.sha256(package_code() + _Walk().digest(thing)).hexdigest()[:32]

@@ -19,7 +19,7 @@ from armwise.core.tools.extras import needs
 from armwise.core.tools.threads import thread_pools
 from armwise.environments.environment import Block, Environment
 
-Player = Agent | Ranker  # who plays: agents choose an arm a round, rankers a list in a world of lists
+Player = Agent | Ranker  # the players: agents choose an arm a round, rankers a list in a world of lists
 _BINS = 48  # parts of the horizon in which arms are counted
 
 

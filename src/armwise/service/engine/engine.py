@@ -169,7 +169,7 @@ class Engine(RequestPreparer):
 
     @property
     def clock_jumps(self) -> int:
-        """How often the clock jumped since the start."""
+        """The number of jumps of the clock since the start."""
         return getattr(self._clock, "jumps", 0)
 
     @property
@@ -252,7 +252,7 @@ class Engine(RequestPreparer):
             return journal.last()[0] - self.learner.published
 
     def open_decisions(self) -> dict[str, int]:
-        """How many decisions of each application wait for a reward; counted at most every few seconds."""
+        """The number of decisions of each application that wait for a reward; counted at most every few seconds."""
         if self.system.monotonic() - self._counted_at > 5.0:
             with self.reading as journal:
                 rows = journal.connection.execute("SELECT app, count(*) FROM decisions WHERE closed = 0 GROUP BY app")

@@ -1,4 +1,4 @@
-"""What the service asks of its engine, whether one database is behind it or several."""
+"""The engine's methods that the service calls, over one database or several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ServedWriter(Protocol):
-    """What makes groups of writes durable."""
+    """A writer that makes groups of writes durable."""
 
     def submit(self, group: Sequence[Write], done: Done, via: Via | None = None) -> None: ...
     def write(self, group: Sequence[Write]) -> Any: ...

@@ -96,7 +96,7 @@ class MemoryEngine(RequestPreparer):
         return answer(Written(row)), decided(row), found[0]
 
     def creation(self, app: str) -> Creation:
-        """What the application was made of."""
+        """The event that created the application."""
         return self._creation
 
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:

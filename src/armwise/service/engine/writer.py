@@ -20,7 +20,7 @@ log = logging.getLogger("armwise.service")
 Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MOST = 512  # groups in one commit
-STALL = 5.0  # seconds that a commit may take before those who wait are refused
+STALL = 5.0  # seconds that a commit may take before waiting requests are refused
 BUSY = 0.25  # seconds after a commit in which others are expected
 PROVED = 3.0  # seconds for which a write says that there can be another
 
@@ -103,7 +103,7 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """How many groups of writes and tasks wait.
+        """The number of groups of writes and tasks that wait.
 
         >>> Writer(lambda: None, now=lambda: 0).depth
         0
@@ -229,7 +229,7 @@ class Writer:
             journal.connection.close()
 
     def _look_after(self, journal: Journal) -> bool:
-        """What is to be done from time to time; True if there is more of it."""
+        """Do the work that is due from time to time; True if there is more of it."""
         more: list[object] = []
         if self._idle is not None:
             idle = self._idle
@@ -270,7 +270,7 @@ class Writer:
             _deliver(groups, outcomes)
 
     def _more(self) -> list[Sequence[Write]]:
-        """What came while another process appended, and may join the batch in hand."""
+        """The groups that came while another process appended, and that may join the batch in hand."""
         taken: list[_Submitted] = []
         with self._answering, contextlib.suppress(System.Empty):
             while self._in_hand and not self._next and len(self._in_hand) < MOST:
@@ -323,5 +323,5 @@ def _deliver(groups: list[_Submitted], outcomes: Sequence[Appended]) -> None:
         if via is None:
             every()
         else:
-            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # its loop is closed: no request waits any more
                 via(every)

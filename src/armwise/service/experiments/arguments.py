@@ -1,4 +1,4 @@
-"""What callers pass: units, outcomes, ids, and who changes what and why."""
+"""Arguments of callers: units, outcomes, ids, and the author and reason of a change."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_metric_name(metric: Any) -> str | None:
 
 
 def read_said(by: Any, why: Any) -> tuple[str, str]:
-    """Who makes a change, and why.
+    """Check the author and the reason of a change.
 
     >>> read_said("ann", "enough units")
     ('ann', 'enough units')

@@ -1,4 +1,4 @@
-"""What assignments and outcomes are answered with."""
+"""Answers to assignments and outcomes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Assignment(str):
 
 
 class OutcomeReceipt(msgspec.Struct, frozen=True):
-    """What came of an outcome: "taken", "repeated", "late", or "not in the experiment", which changes nothing.
+    """The status of an outcome: "taken", "repeated", "late", or "not in the experiment", which changes nothing.
 
     >>> OutcomeReceipt("u1", "purchase", "late").status
     'late'

@@ -1,4 +1,4 @@
-"""What an experiment is made of, as the settings of its application keep it."""
+"""An experiment's definition, as the settings of its application keep it."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return {name: value for name, value in found.items() if name not in ("stopped", "log", "values")} | arms
 
     def plain(self) -> dict[str, Any]:
-        """What the settings keep: as it is read back from the journal, lists for tuples.
+        """The definition in the settings: as it is read back from the journal, lists for tuples.
 
         >>> Definition.read(["a", "b"], "buy").plain()["arms"]
         ['a', 'b']
@@ -140,7 +140,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
 
     @property
     def goal(self) -> Metric:
-        """What the split, or the bandit, is after."""
+        """The metric that the split, or the bandit, improves."""
         return next(metric for metric in self.measured if not metric.guardrail)
 
     def applications(self, name: str) -> dict[str, str]:
@@ -149,7 +149,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return {each.name: name if each.name == goal else f"{name}/{each.name}" for each in self.measured}
 
     def reward(self, metric: str, value: float) -> float:
-        """What the journal has for a value, and a value for what the journal has: a bandit is after more of it.
+        """Turn a value into the journal's reward, and back: its sign changes where less is better.
 
         >>> Definition.read(["a", "b"], {"name": "refund", "direction": "down"}).reward("refund", 1.0)
         -1.0

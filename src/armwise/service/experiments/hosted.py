@@ -162,7 +162,7 @@ class HostedExperiment:
 
     @property
     def definition(self) -> Definition:
-        """As it is now."""
+        """The current definition."""
         extra = self.engine.model(self.name).settings.extra[KEY]
         if self._read is None or self._read[0] is not extra:
             self._read = extra, msgspec.convert(extra, Definition)
@@ -472,7 +472,7 @@ class HostedExperiment:
             return self._reader
 
     def verdict(self) -> ExperimentVerdict:
-        """What the numbers say now."""
+        """The verdict on the numbers now."""
         reader, made = self.reader, self.definition
         analysis = reader.read()
         notes = []

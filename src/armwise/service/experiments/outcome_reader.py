@@ -52,7 +52,7 @@ class _Windowed:
 
     @property
     def n(self) -> int:
-        """How many wait."""
+        """The number of units that wait."""
         return sum(map(len, self.queues))
 
     @property

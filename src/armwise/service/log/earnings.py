@@ -1,4 +1,4 @@
-"""What the newest decisions earn, in cohorts by age, never by outcome: for the page, metrics and versions.
+"""Rewards of the newest decisions, in cohorts by age, never by outcome: for the page, metrics and versions.
 
 Every number rests on a cohort: all decisions at least as old as a horizon, clicked or not, with what came within it
 (``offline.logs.cohorts``). Beside it stands the mean cumulative reward by age (Nelson 1995), estimated from decisions
@@ -88,7 +88,7 @@ class Delays(NamedTuple):
 
 
 class Judgement:
-    """What the remembered decisions show at one time."""
+    """The rewards of the remembered decisions, judged at one time."""
 
     def __init__(self, earnings: Earnings, now: int, ends: list[float], horizon: float | None) -> None:
         self.now, table = now, earnings.table()
@@ -146,7 +146,7 @@ class Judgement:
         return list(zip(self._judged["journal"].tolist(), self._judged["seq"].tolist(), self.values.tolist()))
 
     def mean(self) -> Interval:
-        """What a decision earned within the horizon."""
+        """The mean reward of a decision within the horizon."""
         return _interval(self.values, self.ends)
 
     def lately(self, n: int) -> tuple[int, float | None]:
@@ -228,7 +228,7 @@ class Judgement:
         return table[:, 1].astype(np.int64), table[:, 0], table[:, 2]
 
     def delays(self) -> Delays:
-        """How rewards come with age."""
+        """The mean reward of a decision by age."""
         _, came, steps = self._steps()
         ages = np.sort(np.minimum(self._age, self._window))
         begins = float(self._all["default"].mean()) if len(ages) else 0.0
@@ -237,7 +237,7 @@ class Judgement:
         return Delays(came, begins + shares.cumsum(), np.sqrt((shares**2).cumsum()), begins, oldest)
 
     def open(self) -> dict[str, Any]:
-        """What decisions whose window runs have brought, and will probably bring within the ages that were seen."""
+        """The rewards of decisions with open windows, and those to expect within the ages seen so far."""
         unit, came, steps = self._steps()
         ages, waiting = np.sort(self._age), np.sort(self._age[~self._closed])
         at_risk = len(ages) - np.searchsorted(ages, came, side="left")
@@ -397,5 +397,5 @@ class Earnings:
         self.among = {at - gone: each for at, each in self.among.items() if at >= gone}
 
     def judge(self, now: int, ends: list[float], horizon: float | None = None) -> Judgement:
-        """What they say now; ``ends`` are those of the rewards, where they are known."""
+        """Judge the decisions now; ``ends`` bound the rewards, where they are known."""
         return Judgement(self, now, ends, horizon)

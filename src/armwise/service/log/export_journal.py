@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, repr_omit_defaults=True):
     final: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it.
+        """The JSON form.
 
         >>> Outcome(0.5, 1000, late=True).to_dict()
         {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True, 'final': False}
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 
     @property
     def reward(self) -> float | None:
-        """What it earned: None until it is closed, whether rewards came or not, and if it was never shown."""
+        """Its reward: None until it is closed, whether rewards came or not, and if it was never shown."""
         return self.status.outcome if self.status.active and self.standing == CLOSED else None
 
     @property
@@ -86,7 +86,7 @@ class Entry(NamedTuple):
 
     @property
     def terms(self) -> dict[str, Any]:
-        """What a judge needs to know beside the rewards; times in seconds."""
+        """The fields that judges need beside the rewards; times in seconds."""
         status, age = self.status, (self.now - self.row.time) / 1000.0
         return {
             "status": self.standing, "age": age, "window": self.decision.window / 1000.0, "default": status.default,

@@ -57,7 +57,7 @@ class _Turn(NamedTuple):
 
 
 class Erased(msgspec.Struct):
-    """What an erasure searched and found, what of it went, and what is left."""
+    """The result of an erasure: the rows searched and found, those erased, and those left."""
 
     erasure: int
     searched: dict[str, int]

@@ -58,7 +58,7 @@ class ArmsAlone(saving.Saved):
 
     @classmethod
     def beside(cls, optimism: Optimism | None, encoder: HashedRows) -> ArmsAlone | None:
-        """What stands beside an agent that crosses contexts and arms, tries all arms for ever, and revises."""
+        """Make the companion of an agent that crosses contexts and arms, tries all arms for ever, and revises."""
         if optimism is None or optimism.epsilon <= 0.0 or optimism.ridge.counted:
             return None
         fits = encoder.interactions and encoder.dim <= MOST_DIM

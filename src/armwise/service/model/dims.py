@@ -5,8 +5,8 @@ mean fewer collisions, and a decision costs their square (``benchmarks/decider_d
 as needed for at most ``FULL`` pairs of a decision per position, between ``LEAST`` and ``MOST``, while the arms are few
 enough for decisions to stay below a millisecond or so (``DEAREST``): counted in the first decision, and again, in the
 latest ``SAMPLE``, after 10, 100 and 1,000 of them. Texts of many values count once per decision, so that 20 features
-cost what 20 features cost; who has thousands of values and time says ``dim``. A model that has too few positions is
-trained anew on all that was decided: a folder's journal has that as an event, so that a replay does the same.
+cost what 20 features cost; for thousands of values, where time allows, give ``dim``. A model that has too few positions
+is trained anew on all decisions: a folder's journal has that as an event, so that a replay does the same.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class DriftDetector(Saved):
 
     @property
     def evidence(self) -> float:
-        """How near an alarm is, from 0 (no sign of drift) to 1 (the alarm).
+        """The distance to a drift alarm, from 0 (no sign of drift) to 1 (the alarm).
 
         >>> DriftDetector().evidence
         0.0

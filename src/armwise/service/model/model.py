@@ -71,7 +71,7 @@ class DrawRequest(NamedTuple):
 
 
 class DecisionOutcome(NamedTuple):
-    """What became of a decision; ``at_hand`` is what the agent saw when it was made, where that was kept.
+    """The outcome of a decision; ``at_hand`` is the agent's view when it was made, where that was kept.
 
     ``deadline`` is when its window closes (None: no version of the model waits for that)."""
 
@@ -140,7 +140,7 @@ class Model(saving.Saved):
         return Drawn(arm, p, None, self.agent_view.kept(seen, arm) or seen)
 
     def _draw(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
-        """What the agent draws by itself."""
+        """The arm that the agent draws by itself."""
         if self.optimist is not None:
             stack = RequestTokens(tokens or part(context, "c"), arms.tail)
             return self.optimist.decide(self.scaler, stack, u, self.alone)

@@ -1,4 +1,4 @@
-"""How much more one policy earns per decision than another, with an interval that is valid at any time.
+"""The difference between two policies' rewards per decision, with an interval that is valid at any time.
 
 Two policies are judged on the same log by inverse propensities, w_i = pi_i(arm) / p(arm), where p is what the arm was
 drawn with. The term of a decision with reward r in [0, 1],
@@ -80,7 +80,7 @@ def uplift_interval(
 
 
 def _self_normalised(policy: Weights, rewards: Floats) -> float:
-    """What a policy earns per decision; without a decision of it, the mean of all."""
+    """A policy's reward per decision; without a decision of it, the mean of all."""
     return float(np.average(rewards, weights=policy.weight if policy.weight.any() else None))
 
 

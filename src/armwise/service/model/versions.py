@@ -264,7 +264,7 @@ def _draw_among(
 
 
 def _held(answers: dict[str, tuple[float, Drawn]], arm: int, p: float, by: str) -> Reservation | None:
-    """What counts a decision in each version that counts them: the arm that was drawn, whoever drew it."""
+    """Count a decision in each version that counts them: the arm that was drawn, by whichever version."""
     counted = []
     for name, (_, one) in answers.items():
         if one.held is not None:

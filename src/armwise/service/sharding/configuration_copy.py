@@ -85,7 +85,7 @@ def _make_versions_alike(engine: Engine, pattern: Engine, app: str) -> None:
 
 
 def _version_made(engine: Engine, app: str, name: str) -> Creation | None:
-    """What a version was made of, if the journal still has that."""
+    """The event that made a version, if the journal still has it."""
     with engine.reading as journal:
         seqs = journal.connection.execute(
             "SELECT seq FROM events WHERE app = ? AND kind = 'version' ORDER BY seq", (app,)

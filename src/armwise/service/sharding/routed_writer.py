@@ -25,7 +25,7 @@ _SLOT = "\x1f"  # what follows it in an id, and before the last of it in a key o
 
 
 def key_of(id: str) -> str:
-    """What of a decision's id says where it belongs: the slots of one event stay together."""
+    """The part of a decision's id that determines its database: the slots of one event stay together."""
     return id.partition(_SLOT)[0]
 
 
@@ -165,22 +165,22 @@ class RoutedWriter:
 
     @property
     def commits(self) -> int:
-        """How many batches were committed, by all of them."""
+        """The number of batches committed by the writers of all databases."""
         return sum(engine.writer.commits for engine in self._shards.engines.values())
 
     @property
     def commit_seconds(self) -> float:
-        """How long these took."""
+        """The seconds that the commits of all databases took."""
         return sum(engine.writer.commit_seconds for engine in self._shards.engines.values())
 
     @property
     def commit_times(self) -> list[int]:
-        """How many took how long (``counts.BUCKETS``)."""
+        """The number of commits by their duration (``counts.BUCKETS``)."""
         return [sum(n) for n in zip(*(engine.writer.commit_times for engine in self._shards.engines.values()))]
 
     @property
     def depth(self) -> int:
-        """How many groups wait, for all databases together."""
+        """The number of groups that wait, for all databases together."""
         return sum(engine.writer.depth for engine in self._shards.engines.values())
 
 

@@ -315,7 +315,7 @@ class ShardedEngine:
         return True
 
     def states(self) -> dict[str, str]:
-        """How each database fares, in words."""
+        """The state of each database, in words."""
         found = {}
         for identity in {**dict.fromkeys(self.members.newest), **self._memberships}:
             state = "ready" if identity in self.members.newest else "joining"
@@ -343,7 +343,7 @@ class ShardedEngine:
         return True
 
     def totals(self) -> dict[str, float]:
-        """What merging has come to."""
+        """The results of merging."""
         return {"model_merges": self.merges, "model_merge_seconds": round(self.merge_seconds, 6)}
 
     def engine(self, identity: str) -> Engine:
@@ -545,7 +545,7 @@ class ShardedEngine:
         return self._found(self.members.homes(key_of(id)), look)
 
     def _found(self, homes: Sequence[str], look: Callable[[Engine], T]) -> T:
-        """What the first database says that knows it; Unknown only if none of them does."""
+        """The answer of the first database that knows it; Unknown only if none of them does."""
         missing: Exception = Unavailable("no database can be reached: try again")
         lost: Unavailable | None = None
         for home in homes:
@@ -569,11 +569,11 @@ class ShardedEngine:
         return found
 
     def configured(self, app: str) -> tuple[int, Creation | None]:
-        """What the configuration last made an application of."""
+        """The event by which the configuration last made an application."""
         return self.each[0].configured(app)
 
     def creation(self, app: str) -> Creation:
-        """What an application is made of."""
+        """The event that created an application."""
         return self.creations.get(app) or self.each[0].creation(app)
 
     def keepers(self, id: str) -> Sequence[Engine]:
@@ -604,7 +604,7 @@ class ShardedEngine:
 
     @property
     def clock_jumps(self) -> int:
-        """How often the clock jumped since the start."""
+        """The number of jumps of the clock since the start."""
         return max((engine.clock_jumps for engine in self.engines.values()), default=0)
 
     def lag(self) -> int:
@@ -616,7 +616,7 @@ class ShardedEngine:
         return found
 
     def open_decisions(self) -> dict[str, int]:
-        """How many decisions of each application wait for a reward, in the databases that answer."""
+        """The number of decisions of each application that wait for a reward, in the databases that answer."""
         found: Counter[str] = Counter()
         for engine in self.engines.values():
             with contextlib.suppress(Unavailable, *engine.store.errors):
@@ -625,7 +625,7 @@ class ShardedEngine:
 
     @property
     def counts(self) -> CommitCounts:
-        """What this process has committed, to all databases."""
+        """The counts of this process's commits to all databases."""
         whole = CommitCounts()
         for engine in self.engines.values():
             one = engine.counts
@@ -636,7 +636,7 @@ class ShardedEngine:
         return whole
 
     def parts(self) -> dict[str, dict[str, float]]:
-        """How each database fares, by name."""
+        """The state of each database, by name."""
         found: dict[str, dict[str, Any]] = {}
         for identity in {**dict.fromkeys(self.members.newest), **self.engines}:
             engine = self.engines.get(identity)

@@ -234,7 +234,7 @@ def _log_det(M: Floats) -> float:
 
 @dataclass
 class Points:
-    """The distinct rows that were played, how often each, and what they brought in all."""
+    """The distinct rows that were played, their counts, and their total rewards."""
 
     Z: Floats
     counts: Floats

@@ -63,7 +63,7 @@ class Rounds:
 
     @classmethod
     def of_arrays(cls, contexts: Any, arms: Any, rewards: Any, n_arms: int | None = None) -> Rounds:
-        """From arrays: contexts (n, K, d) or (n, d), the arms that were played and what they brought."""
+        """From arrays: contexts (n, K, d) or (n, d), the arms that were played and their rewards."""
         X, r = _numbers("contexts", contexts), _numbers("rewards", rewards)
         if X.ndim not in (2, 3) or 0 in X.shape:
             raise ValueError(f"contexts must have shape (n, K, d), or (n, d) with one model an arm, got {X.shape}")

@@ -22,7 +22,7 @@ _RARE = 1e-4  # chance of a false alarm
 class DriftCheck:
     """Rewards and shares of the arms in consecutive parts of a log; rows are weighted by 1/p where that is known.
 
-    ``values`` (parts, arms) are what each arm would have earned in a part, ``errors`` their standard errors, NaN where
+    ``values`` (parts, arms) are each arm's estimated rewards in a part, ``errors`` their standard errors, NaN where
     an arm has too few rows; ``shares`` how often the log played it; ``rows`` the number of the first row of each part.
     ``p_values`` are those of "the arm earns the same in all parts".
 

@@ -131,7 +131,7 @@ class Events:
         return np.array([row.index(tag) if tag in row else -1 for row in tags], np.int64)
 
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
-        """(line number, what stands there, what is wrong with it)."""
+        """(line number, its content, its fault)."""
         opener: Any = gzip.open if self._path.suffix == ".gz" else open
         with opener(self._path, "rt", encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
@@ -165,13 +165,13 @@ class Events:
         return [each for each in said if each]
 
     def _read(self) -> Iterator[tuple[int, Any, str]]:
-        """(line number, event in the terms of dsjson, what is wrong with the line)."""
+        """(line number, event in the terms of dsjson, the line's fault)."""
         for number, line, unread in self._lines():
             ours = isinstance(line, dict) and service_log.is_service_log(line)
             yield number, service_log.as_event(line) if ours else line, unread
 
     def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
-        """(line number, event, what is wrong with it); lines to be left out are left out."""
+        """(line number, event, its fault); lines to be left out are left out."""
         left_out: Counter[str] = Counter()
         judged = iter(()) if self.cohort is None else iter(self.cohort.rows)
         for number, event, unread in self._read():
@@ -259,7 +259,7 @@ def _record(event: Any) -> Record | None:
         return None
     try:
         return service_log.record(event)
-    except (KeyError, TypeError, ValueError):  # what is wrong with it is said where it is read
+    except (KeyError, TypeError, ValueError):  # faults are reported where it is read
         return None
 
 

@@ -26,7 +26,7 @@ class EdgeColumns(Protocol):
 
 
 class EdgeLog:
-    """Decisions of exported policies, in the order of their time, each with what it earned within ``horizon`` seconds.
+    """Decisions of exported policies, in the order of their time, each with its reward within ``horizon`` seconds.
 
     Decisions that are younger than the horizon at the end of the log are left out (``too_young`` counts them), rewarded
     or not; one without an outcome earned ``default``. A line that comes twice counts once, and of several outcomes of a

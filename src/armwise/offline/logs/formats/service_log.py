@@ -119,7 +119,7 @@ def parquet_batches(paths: Sequence[str], wanted: list[str]) -> Iterator[Any]:
 def table_lines(
     batches: Callable[[list[str]], Iterator[Any]], names: Collection[str] = _ASKED
 ) -> Iterator[tuple[int, Any, str]]:
-    """The rows of a table as the JSON lines have them: number from 1, line, what is wrong with it."""
+    """The rows of a table as the JSON lines have them: number from 1, line, its fault."""
     number = 0
     for batch in batches([name for name in _ASKED if name in names]):
         for line in batch.to_pylist():

@@ -40,7 +40,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float
 
     ``skip`` leaves out lines that are no ranking. Decisions of a single arm, which a service's log has beside them, are
     left out and counted in a warning. Lists of the service are taken by age, as its decisions are (see ``cohorts``),
-    with what each slot earned in ``horizon``.
+    with each slot's reward within ``horizon``.
     """
     rankings, problems, single, remarks = [], [], 0, list[str]()
     for number, ranking in _rankings(Path(path), horizon, remarks):
@@ -97,7 +97,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _rankings(path: Path, horizon: float | None, remarks: list[str]) -> Iterator[tuple[int, _Ranking | str]]:
-    """(line number, ranking, or what is wrong with it); the service's slots are gathered by event, in their order."""
+    """(line number, ranking, or its fault); the service's slots are gathered by event, in their order."""
     events: dict[str, list[dict[str, Any]]] = {}
     first: dict[str, int] = {}
     for number, line in _lines(path):
@@ -204,7 +204,7 @@ def _slot_event(line: Any, number: int) -> dict[str, Any] | None:
 
 
 def _from_service(events: list[dict[str, Any]], horizon: float | None = None) -> _Ranking | str:
-    """The slots of one list; with a horizon, with what each earned within it."""
+    """The slots of one list; with a horizon, each with its reward within it."""
     events = sorted(events, key=lambda event: int(event["EventId"].partition(_MARK)[2] or 0))
     records = [None if horizon is None else service_log.record(event) for event in events]
     earned = [

@@ -54,13 +54,13 @@ RawContext = Annotated[
 
 
 class FlagEvaluation(msgspec.Struct, forbid_unknown_fields=False):
-    """What an evaluation takes: a context with the targeting key, other members are attributes."""
+    """The request of an evaluation: a context with the targeting key, other members are attributes."""
 
     context: RawContext
 
 
 class Evaluated(msgspec.Struct, omit_defaults=True):
-    """What an evaluation answers."""
+    """The answer of an evaluation."""
 
     key: str
     value: Any
@@ -70,13 +70,13 @@ class Evaluated(msgspec.Struct, omit_defaults=True):
 
 
 class EvaluatedFlags(msgspec.Struct):
-    """What a bulk evaluation answers: flags, or why one could not be evaluated."""
+    """The answer of a bulk evaluation: flags, or the reason why one could not be evaluated."""
 
     flags: list[Any]
 
 
 class Failed(msgspec.Struct):
-    """What went wrong."""
+    """The answer to an evaluation that failed."""
 
     errorCode: str
     errorDetails: str
@@ -91,7 +91,7 @@ class Assigned(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """Who asks: the targeting key, and the attributes as JSON."""
+    """The unit of a request: the targeting key, and the attributes as JSON."""
 
     key: str
     attributes: bytes
@@ -233,7 +233,7 @@ async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: 
         return is_held_out(engine, unit.key)
 
     def settled(key: str, flag: Flag) -> Answer | Assigned | Write:
-        """What the unit has, or the write that gives it something."""
+        """The unit's decision, or the write that makes one."""
         if key in experiments:
             made = experiments[key].prepare(unit.key, unit.attributes, tokens)
             return made if isinstance(made, Write) else Assigned(made, experiments[key].unit_id(unit.key))

@@ -1,4 +1,4 @@
-"""What went wrong, as the protocol says it."""
+"""Errors in the form of the protocol."""
 
 from __future__ import annotations
 

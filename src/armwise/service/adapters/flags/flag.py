@@ -14,7 +14,7 @@ from armwise.service.model.model import Model
 
 
 class Flag(NamedTuple):
-    """What an application answers as a flag: its arms, the value of each, and how long a unit keeps its arm.
+    """An application as a flag: its arms, the value of each, and the time for which a unit keeps its arm.
 
     An experiment's units keep their arms for as long as it lasts. ``control`` is an application's arm for the units
     that experiments hold out, if it has one.
@@ -37,7 +37,7 @@ class Flag(NamedTuple):
 
 
 def own_decisions(unit: str) -> str:
-    """What the ids of a unit's decisions begin with.
+    """The common prefix of the ids of a unit's decisions.
 
     >>> own_decisions("user-7")
     'unit-...-'

@@ -62,7 +62,7 @@ class Counted(msgspec.Struct):
 
 
 class Tracked(msgspec.Struct):
-    """What became of an event: the decisions that it counted for, none where the unit takes no part."""
+    """The result of an event: the decisions that it counted for, none where the unit takes no part."""
 
     counted: list[Counted]
 
@@ -126,7 +126,7 @@ async def track(call: Call) -> Response:
 def _find(
     call: Call, flags: list[tuple[str, Flag]], event: Event, shown: bool
 ) -> tuple[list[Counted], list[tuple[str, str]]]:
-    """What an event counted for in experiments, and the decisions of applications that it is to count for."""
+    """The experiments that an event counted for, and the decisions of applications that it must count for."""
     experiments = [call.service.experiment(key) for key, flag in flags if flag.is_experiment]
     applications = [(key, flag) for key, flag in flags if not flag.is_experiment]
     counted = _in_experiments(experiments, event, shown) if experiments else []

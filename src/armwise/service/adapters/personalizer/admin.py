@@ -252,7 +252,7 @@ def use_policy(engine: ServedEngine, app: str, new: dict[str, str] | None) -> No
 
 
 def anew(engine: ServedEngine, app: str, agent: dict[str, Any] | None, extra: dict[str, Any]) -> Creation:
-    """What an application begins anew from, with its settings as they are."""
+    """The event from which an application begins anew, with its current settings."""
     made = engine.creation(app)
     settings = engine.model(app).settings.changed(Change(extra=extra))
     return msgspec.structs.replace(made, agent=agent or made.agent, settings=settings)

@@ -117,7 +117,7 @@ def evaluations(engine: ServedEngine, app: str) -> dict[str, dict[str, Any]]:
 
 
 def id_of(engine: ServedEngine) -> int:
-    """What tells the engines of a process apart."""
+    """A key that tells the engines of a process apart."""
     return id(engine)
 
 

@@ -43,7 +43,7 @@ Optional = msgspec.UnsetType | None  # absent or null, which mean the same here
 
 
 class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``rank`` takes.
+    """The request of ``rank``.
 
     >>> msgspec.json.decode(b'{"actions": [{"id": "a", "features": []}]}', type=RankRequest).eventId
     UNSET
@@ -64,7 +64,7 @@ class RankedAction(msgspec.Struct):
 
 
 class RankAnswer(msgspec.Struct):
-    """What ``rank`` answers."""
+    """The answer of ``rank``."""
 
     ranking: list[RankedAction]
     eventId: str
@@ -106,7 +106,7 @@ class RankCall(NamedTuple):
 
 
 def read(body: bytes) -> RankCall:
-    """What a body asks for, or InvalidInput.
+    """Read the request from a body, or raise InvalidInput.
 
     >>> read(b'{"actions": [{"id": "a", "features": []}], "excludedActions": ["b"]}').excluded
     []

@@ -1,4 +1,4 @@
-"""What Personalizer's administration, slots and evaluations take and answer, as structs: for the OpenAPI document.
+"""Requests and answers of Personalizer's administration, slots and evaluations, for the OpenAPI document.
 
 Requests that are read into structs have these in their own modules; ``schema_only`` states what the code checks in its
 own words.
@@ -95,7 +95,7 @@ class LogsProperties(msgspec.Struct):
 
 
 class EvaluationRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What other learning settings would have earned between two times."""
+    """The request to estimate the rewards of other learning settings between two times."""
 
     name: str
     startTime: Moment
@@ -112,7 +112,7 @@ class ChosenPolicy(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EvaluationSums(msgspec.Struct):
-    """What one policy would have earned in a time: sums for IPS and SNIPS, and the estimate."""
+    """A policy's estimated rewards in a period: sums for IPS and SNIPS, and the estimate."""
 
     timeStamp: Moment
     averageReward: float | None

@@ -50,7 +50,7 @@ class Slot(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What ``multislot/rank`` takes.
+    """The request of ``multislot/rank``.
 
     >>> msgspec.json.decode(b'{"actions": [], "slots": []}', type=MultiSlotRequest).slots
     []
@@ -90,7 +90,7 @@ async def rank(call: Call) -> Response:
 
 
 def read(body: bytes) -> SlotCall:
-    """What a body asks for, or InvalidInput.
+    """Read the request from a body, or raise InvalidInput.
 
     >>> read(b'{"actions": [{"id": "a", "features": []}], "slots": [{"id": "top", "baselineAction": "a"}]}').allowed
     array([[ True]])

@@ -24,7 +24,7 @@ MAX_SLOTS = 50
 
 
 class SlotsRequest(NamedTuple):
-    """What is asked for: a context and a name per slot, the arms of all, and what a slot may show.
+    """A request for several slots: a context and a name per slot, the arms of all, and the limits of each slot.
 
     ``free(shown)`` says which arms the next slot may show, below those shown so far; ``first(k)`` is the arm that
     stands first for slot k, which an apprentice shows (None: the first that is free). ``digest`` is that of the

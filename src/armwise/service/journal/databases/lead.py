@@ -57,7 +57,7 @@ class Lead(Generic[S]):
         self._held: S | None = None
 
     def lead(self) -> bool:
-        """Take the lead if nobody has it; True while this process has it."""
+        """Take the lead if no process has it; True while this process has it."""
         with contextlib.suppress(*self._errors):
             if self._held is not None and not self._held.closed:
                 self._held.ping()

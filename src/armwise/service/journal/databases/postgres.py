@@ -77,7 +77,7 @@ class Postgres:
         return connection
 
     def lead(self) -> bool:
-        """Take the lead if nobody has it; True while this process has it."""
+        """Take the lead if no process has it; True while this process has it."""
         return self._lead.lead()
 
     def leading(self) -> Connection | None:

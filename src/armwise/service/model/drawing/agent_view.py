@@ -59,7 +59,7 @@ class AgentView:
         return twin
 
     def see(self, context: bytes, stack: RequestTokens, ids: Sequence[str], scaling: Scaling) -> EncodedRequest:
-        """What the agent sees of a request, whose tokens are ``stack``.
+        """The agent's view of a request, whose tokens are ``stack``.
 
         >>> import armwise
         >>> stack = RequestTokens(part(b"{}", "c"), ArmTokens(1, read_arm(b'"a"').words))
@@ -123,7 +123,7 @@ class AgentView:
         return self._by_itself and learns_one_row(self._agent)
 
     def recall(self, decision: Decision, at_hand: AtHand = None) -> EncodedRequest:
-        """What the agent saw when a journaled decision was made, or the part that it learns from: where it
+        """The agent's view when a journaled decision was made, or the part that it learns from: where it
         ``reads_one_row``, that of the arm that was drawn. ``at_hand`` spares reading it again.
 
         >>> import armwise

@@ -19,7 +19,7 @@ MAX_KEPT_BYTES = 8192  # of a row that is kept for a reward, and of the tokens o
 
 
 class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
-    """What an agent saw of a request: its view, which of its arms were offered (None: these, in order), the scaling.
+    """A request as an agent saw it: its view, which of its arms were offered (None: these, in order), the scaling.
 
     >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).arm_indices
     [1, 0]

@@ -21,7 +21,7 @@ MOST_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
 
 
 class DrawCounts(saving.Saved):
-    """How often each arm was drawn, by the hash of its id, the one drawn longest ago first.
+    """The draws of each arm, by the hash of its id, the one drawn longest ago first.
 
     >>> from armwise.features.encoding.arms import read_arms
     >>> from armwise.native.tokens import arm_hash

@@ -87,7 +87,7 @@ async def reward(call: Call) -> Response:
 
 
 def _slot(reward: dict[str, Any], what: str) -> str:
-    """What follows the id of a list in that of its slot; nothing of a decision."""
+    """The suffix that a slot's id has after that of its list; empty for a decision."""
     if "slot" not in reward:
         return ""
     slot = reward["slot"]
