@@ -33,7 +33,7 @@ from armwise.service.journal.events import CONFIG, Change, Creation, Decision, E
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import Status
-from armwise.service.journal.writes import Appended, More, Write, joins, size_of
+from armwise.service.journal.writes import Appended, More, Write, size_of
 from armwise.service.system import SYSTEM, System
 
 FORMAT = b"4"
@@ -96,6 +96,7 @@ class _Batch(Intake):
         self.chain = b""
         self.catalogues: dict[bytes, list[msgspec.Raw]] = {}  # arms to store in ``catalogues``, by hash
         self.made: dict[int, bytes] = {}  # bodies of decisions, by the identity of the write
+        self.apart: set[int] = set()  # decisions whose arms are stored apart, by the identity of the write
         self._journal, self._hash_of = journal, hash_of
 
     def body(self, write: Write, event: Event) -> bytes:
@@ -111,7 +112,9 @@ class _Batch(Intake):
 
     def stored(self, write: Write, event: Event) -> bytes:
         """The stored body of an event; a catalogue keeps the arms in the order of the request."""
-        if not isinstance(event, Decision) or not (write.catalogue or size_of(event) >= MIN_CATALOGUE_BYTES):
+        if isinstance(event, Decision):
+            event.write_arms()  # one that was drawn again has not
+        if id(write) not in self.apart or not isinstance(event, Decision):
             return pack(msgspec.json.encode(event))
         arms = event.arms
         if event.order:
@@ -231,12 +234,17 @@ class Journal:
         """
         connection, batch = self.connection, _Batch(self, self._hash_of)
         writes = [write for group in groups for write in group]
-        made = [write for write in writes if isinstance(write.event, Decision) and not write.look]
+        made = []
+        for write in writes:
+            if isinstance(write.event, Decision) and not write.look:
+                made.append(write)
+                if size_of(write.event) >= MIN_CATALOGUE_BYTES or write.catalogue:
+                    batch.apart.add(id(write))
 
         def encode() -> None:
             batch.made = {id(write): batch.stored(write, write.event) for write in made}
 
-        if large := not joins(made):
+        if large := bool(batch.apart):
             encode()  # it finds the catalogues to look for
         here: list[Statement] = [(_HERE.format(clock=self._clock), ())] if self._lock else []
         ids = list({(w.app, w.id): None for w in writes if w.id and not w.fresh})  # their status is loaded first
