@@ -94,7 +94,7 @@ def test_compaction_never_splits_a_model_from_what_it_was_trained_on(
     engine = engines()
     taught(engine, 20)
     engine.stop()
-    clock.now += 1000.0
+    clock.now += 2000.0
     engine = engines(seed=5)
     taught(engine, 20, start=20)
     before = settled(engine)

@@ -171,7 +171,7 @@ def test_a_decision_with_later_events_survives_whole(
     engine.reward("shop", "e1", 1.0)
     engine.decide("shop", b"{}", ARMS, id="e2")
     engine.reward("shop", "e2", 1.0)
-    clock.now += 10.0
+    clock.now += 110.0
     cut = clock.now
     engine.reward("shop", "e1", 0.5)
     engine.stop()

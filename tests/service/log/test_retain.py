@@ -19,6 +19,7 @@ from armwise.service.journal.events import Change, Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.log import retain
 from armwise.service.log.compact import compact
+from armwise.service.log.export_journal import entries
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
 from tests.service.serving import Running, ask, settled, state
@@ -88,6 +89,33 @@ def test_old_decisions_go_while_others_are_made(
         old.unlink()
     engine = engines()  # from the models with which the journal begins now
     assert settled(engine) == before
+
+
+@pytest.mark.parametrize("service_runs", [True, False])
+def test_what_is_left_is_not_selected_by_outcome(engines: Make, clock: Any, tmp_path: Path, service_runs: bool) -> None:
+    """Of decisions older than a day, with a window of three, the rewarded ones went and the silent ones stayed: what
+    was left of a shop of 10 % earned nothing."""
+    engine = engines(window=3 * DAY)
+    for day in range(6):
+        for k in range(10):
+            ask(engine, f"d{day}-{k}")
+        engine.reward("shop", f"d{day}-0", 1.0)
+        clock.now += DAY + 1.0
+        engine.expire()
+    clock.now += 10.0
+    engine.expire()
+    settled(engine)
+    if service_runs:
+        assert Retention(engine, days=1.0).run() == 4 * (10 + 1 + 9)  # decisions, rewards and windows that closed
+    engine.stop()
+    path = tmp_path / "journal.db"
+    journal = Journal(SQLite(path).connect())
+    if not service_runs:
+        assert compact(journal, round((clock.now - DAY) * 1000)) > 0
+    left = [entry.record.worth() for entry in entries(journal, "shop")]
+    journal.connection.close()
+    assert (len(left), sum(left)) == ((20, 2.0) if service_runs else (30, 3.0))  # a stopped one: those open a day ago
+    checked(path)
 
 
 def test_what_was_kept_is_guarded(engines: Make, clock: Any, tmp_path: Path) -> None:

@@ -34,9 +34,10 @@ def deleted_upto(journal: Journal) -> dict[str, int]:
 def compact(journal: Journal, before: int) -> int:
     """Drop what is settled and older than ``before`` (milliseconds), or was deleted; how many events went.
 
-    Only while no service runs. What they taught stays, as a snapshot from which a replay begins. Of a decision that is
-    still open then, the decision itself is kept; one with later events is kept whole. Ids and idempotency keys of what
-    is dropped are forgotten.
+    Only while no service runs. By its age a decision goes only when its window was over before, rewarded or not: what
+    is left is never selected by outcome. What they taught stays, as a snapshot from which a replay begins. Of a
+    decision that is still open then, the decision itself is kept; one with later events is kept whole. Ids and
+    idempotency keys of what is dropped are forgotten.
 
     >>> from armwise.service.journal.databases.sqlite import SQLite
     >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
@@ -76,6 +77,7 @@ def compact(journal: Journal, before: int) -> int:
         or key in later
         or status.seq in waiting
         or (status.seq > limit[status.app] and key not in erased)
+        or (status.deadline >= before and status.seq > deleted.get(status.app, 0) and key not in erased)
     }
     begun = {(s.app, s.id) for s in old.open}
     apart = {key: status for key, status in keep.items() if not status.closed or key in begun}  # not all their events

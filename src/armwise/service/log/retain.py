@@ -2,7 +2,8 @@
 
 First the journal is made to begin later: the models of the last snapshots become those that a replay begins with, so
 that no event before them is needed for learning any more. Then decisions go, whole, with all that happened to them, at
-most ``BATCH`` per transaction of the writer. One with events after the new beginning waits for the next time.
+most ``BATCH`` per transaction of the writer. One with events after the new beginning waits for the next time. By its
+age a decision goes only when its window is over, rewarded or not: what is left is never selected by outcome.
 
 The models stay as they are: what decisions taught, they taught.
 """
@@ -326,10 +327,14 @@ class Retention:
 
     def _drop(self, journal: Journal, turn: _Turn, waiting: set[int]) -> int:
         end, went, start = journal.base().seq, 0, 0
+        running: set[int] = set()
+        if turn.before:
+            windows = "SELECT seq FROM decisions WHERE deadline >= ? AND seq <= ?"
+            running = {seq for (seq,) in journal.connection.execute(windows, (round(self._engine.now()), end))}
         later: set[Key] = set()  # decisions with events after the end
         looked, left = end, False
         while start >= 0 and not self._ending.is_set():
-            found, alone, start = self._find(journal, turn, start, end, waiting)
+            found, alone, start = self._find(journal, turn, start, end, waiting, running)
             for chunk in _decisions_in_batches(found, alone):
                 if self._ending.is_set():
                     return went
@@ -358,7 +363,7 @@ class Retention:
         return went
 
     def _find(
-        self, journal: Journal, turn: _Turn, start: int, end: int, waiting: set[int]
+        self, journal: Journal, turn: _Turn, start: int, end: int, waiting: set[int], running: set[int]
     ) -> tuple[dict[Key, list[int]], list[int], int]:
         """Decisions that are to go, with the numbers of their events; other events; where to go on (-1: all seen)."""
         found: dict[Key, list[int]] = {}
@@ -366,7 +371,9 @@ class Retention:
         again = -1
         for rows in _pages(journal, start, end):
             for seq, at, app, kind, id in rows:
-                goes = at < turn.before or seq <= turn.deleted.get(app, 0) or seq in turn.erased
+                goes = (
+                    (at < turn.before and seq not in running) or seq <= turn.deleted.get(app, 0) or seq in turn.erased
+                )
                 if KINDS.get(kind) is Decision and goes and seq not in waiting:
                     if len(found) < MOST:
                         found[app, id] = [seq]
