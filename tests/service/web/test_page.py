@@ -141,9 +141,10 @@ def test_the_window_is_advised_by_what_came(run: Callable[..., Any], page: Page)
     page.goto(run().url)
     page.wait_for_selector("#state.ok")
 
-    def advised(recommended: float | None, means: list[float], window: float = 60.0) -> Any:
+    def advised(recommended: float | None, means: list[float], window: float = 60.0, late: int = 0) -> Any:
         points = [[10.0 * k, mean, mean, mean] for k, mean in enumerate(means)]
         seen = {"points": points, "oldest": 30.0, "window": window, "enough": 25.0, "recommended": recommended}
+        seen["late"] = late
         return page.evaluate("seen => { delays(seen); return document.getElementById('advice').textContent; }", seen)
 
     assert "had come after 10 s (dashed): a window of 20 s would be long enough." in advised(10.0, [0.0, 0.1, 0.1, 0.1])
@@ -152,6 +153,7 @@ def test_the_window_is_advised_by_what_came(run: Callable[..., Any], page: Page)
     assert "more may come after the window, which only a longer" in advised(None, [0.0, 0.0, 0.0, 0.1], window=30.0)
     assert "What came, came with the decision: any window would be long enough." in advised(0.0, [0.1] * 4)
     assert "No reward has come yet." in advised(None, [0.0] * 4)
+    assert "No reward came within it, and 3 came later: it is too short." in advised(None, [0.0] * 4, late=3)
 
 
 def test_the_page_asks_for_a_key(run: Callable[..., Any], page: Page) -> None:

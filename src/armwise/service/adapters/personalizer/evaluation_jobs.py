@@ -1,8 +1,8 @@
 """Personalizer's offline evaluations: what other policies would have earned on the journal (IPS and SNIPS).
 
-Four kinds are judged on the decisions whose reward is settled: the policy that was online, the baseline (the action
-that stood first), one that draws at random, and the learning settings that the request names. The last learn as they
-go, from the logged actions in order, and are judged in every round by what they had learnt before it.
+Four kinds are judged on the newest decisions, taken by age, rewarded or not: the policy that was online, the baseline
+(the action that stood first), one that draws at random, and the learning settings that the request names. The last
+learn as they go, from the logged actions in order, and are judged in every round by what they had learnt before it.
 """
 
 from __future__ import annotations

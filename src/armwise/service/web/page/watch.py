@@ -208,7 +208,7 @@ class Watch:
             "open": judgement.open(),
             "delays": {
                 "points": delays.points(), "oldest": delays.oldest, "window": model.settings.window,
-                "enough": delays.enough, "recommended": delays.window, "learn": model.learns,
+                "enough": delays.enough, "recommended": delays.window, "late": late, "learn": model.learns,
             },
             "arms": self._arms(judgement, self._engine.system.thread_time() + WORK / 2),
             "positions": judgement.positions(),
