@@ -121,7 +121,8 @@ bench: setup
 bakeoff: setup
 	$(BIN)/python -m benchmarks.bakeoff --data $(or $(DATA),$(error give the folder of sets: make bakeoff DATA=FOLDER)) \
 		$(if $(PEERS),$(if $(filter yes,$(PEERS)),--peers,--peers-python $(PEERS)))
-	$(BIN)/python -m benchmarks.noisy_bakeoff --data $(DATA) --results benchmarks/.noisy.jsonl
+	$(BIN)/python -m benchmarks.noisy_bakeoff --data $(DATA) --results benchmarks/.noisy.jsonl \
+		$(if $(PEERS),$(if $(filter yes,$(PEERS)),--peers,--peers-python $(PEERS)))
 
 # Build the wheel, install it into an empty environment, and time its first answers.
 check-wheel: setup

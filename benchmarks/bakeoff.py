@@ -88,18 +88,23 @@ def play_peer(path: Path, name: str, seed: int, python: str, seconds: float) -> 
     X, y = read(path)
     row: dict[str, Any] = {"set": path.stem, "agent": name, "n": len(X), "K": int(y.max()) + 1, "d": X.shape[1]}
     row |= {"key": "peer", "constant": 1.0 - float(np.bincount(y).max()) / len(y)}
+    return row | ask_peer({"X": scaled(X), "y": y}, name, seed, python, seconds)
+
+
+def ask_peer(arrays: dict[str, Any], name: str, seed: int, python: str, seconds: float) -> dict[str, Any]:
+    """What a peer makes of these columns and labels in its own interpreter: loss and time, or an error."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "set.npz"
-        np.savez(file, X=scaled(X), y=y)
+        np.savez(file, **arrays)
         words = [python, "-W", "ignore", str(HERE / "bakeoff_peers.py"), str(file), name, str(seed)]
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
         except subprocess.TimeoutExpired:
-            return row | {"error": f"not done after {seconds:g} s"}
+            return {"error": f"not done after {seconds:g} s"}
     if done.returncode:
-        return row | {"error": done.stderr.strip().splitlines()[-1][:200]}
+        return {"error": done.stderr.strip().splitlines()[-1][:200]}
     found: dict[str, Any] = json.loads(done.stdout)
-    return row | found
+    return found
 
 
 def run_peers(sets: list[Path], python: str, rows_file: Path, seed: int, most: int, seconds: float) -> list[Any]:

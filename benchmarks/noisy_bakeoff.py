@@ -1,7 +1,7 @@
 """The noisy bake-off: agents as they come where outcomes are clicks, amounts and revenue, beside the same on labels.
 
     python -m benchmarks.noisy_bakeoff --data FOLDER [--agents NAME ...] [--sets NAME ...] [--runs 30] [--rounds 20000]
-                                       [--results FILE] [--output FILE]
+                                       [--results FILE] [--output FILE] [--peers]
 
 Sets with labels (at most 12 classes, 120 columns, their first 3,000 rows) are played for min(6,000, 2 n) rounds, with
 rewards drawn as clicks: .9 for the right arm and .1 for the others, .6 and .4, .10 and .02; and as labels, 1 and 0.
@@ -14,7 +14,9 @@ The worlds are those of ``benchmarks.noise_worlds`` that were kept for reports, 
 the true noise (the geometric mean of regret over textbook's), and two of this file: a new arm at .6 after 10,000 rounds
 of .5 and .55 (the share of runs in which it has most of the last tenth of 5,000 more), and rates of .3, .5 and .4 that
 turn to .3, .5 and .7 in the middle (the best arm's share of the last fifth). Finished parts are kept in ``--results``.
-Writes benchmarks/NOISY.md: one table.
+``--peers`` (or ``--peers-python``) adds MABWiser and contextualbandits with their defaults, on the draws of .9/.1 and
+.6/.4 of the sets of at most ``--peers-rows`` rows, beside Auto and LinUCB on the same; what takes longer than
+``--peers-seconds`` on one set has no loss. Writes benchmarks/NOISY.md: one table.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ import numpy as np
 
 import armwise as aw
 from armwise.core.capabilities.per_arm import has_arms
-from benchmarks import bakeoff_page, common, defaults, noise_worlds
+from benchmarks import bakeoff, bakeoff_page, bakeoff_peers, common, defaults, noise_worlds, peers
 
 HERE = Path(__file__).parent
 PAIRS = ((1.0, 0.0), (0.9, 0.1), (0.6, 0.4), (0.1, 0.02))
+PEERS_PAIRS = PAIRS[1:3]
 MOST_ROWS, MOST_ARMS, MOST_COLUMNS, MOST_ROUNDS = 3000, 12, 120, 6000
 KINDS = {
     "K arms": ("clicks", "amounts"),
@@ -79,6 +82,17 @@ def loss_on_clicks(path: Path, name: str, hi: float, lo: float) -> dict[str, Any
     return {"loss": float((arms != labels).mean()), "constant": constant, "n": len(labels)}
 
 
+def loss_of_peer(path: Path, name: str, hi: float, lo: float, python: str, seconds: float) -> dict[str, Any] | None:
+    """As ``loss_on_clicks`` of a peer, which sees the encoded columns; None where it does not finish."""
+    drawn = clicks(path, hi, lo)
+    if drawn is None:
+        return None
+    _, encoded, labels, rewards = drawn
+    found = bakeoff.ask_peer({"X": encoded, "y": labels, "R": rewards}, name, 1, python, seconds)
+    constant = 1.0 - float(np.bincount(labels).max()) / len(labels)
+    return {"loss": found["loss"], "constant": constant, "n": len(labels)} if "loss" in found else None
+
+
 def new_arm(name: str, seed: int) -> float | None:
     """Whether an arm that comes after 10,000 rounds is found; None where no arm can come."""
     rng, agent = np.random.default_rng([seed, 4]), AGENTS[name](1, 2, seed)
@@ -118,20 +132,37 @@ def _mean(ratios: list[float]) -> str:
     return f"{math.exp(float(np.mean(np.log(ratios)))):.2f}" if ratios else ""
 
 
-def on_sets(name: str, sets: dict[str, Path], vw: dict[str, Any], known: Known) -> Iterator[str]:
+Loss = Callable[[str, Path, float, float], dict[str, Any] | None]
+
+
+def on_sets(loss: Loss, sets: dict[str, Path], vw: dict[str, Any]) -> Iterator[str]:
     """An agent's cells of the sets: beside the best constant arm, and beside VW's best of five where it is known."""
     for hi, lo in PAIRS:
-        rows = {
-            one: known.get(f"{name} {one} {hi}/{lo}", partial(loss_on_clicks, path, name, hi, lo))
-            for one, path in sets.items()
-        }
+        rows = {one: loss(one, path, hi, lo) for one, path in sets.items()}
         yield _mean([bakeoff_page.ratio(r["loss"], r["constant"], r["n"]) for r in rows.values() if r])
         if not any(f"{hi}/{lo}" in each for each in vw.values()):
             continue
-        both = [(rows[one], vw[one][f"{hi}/{lo}"]["best"]) for one in rows if one in vw and rows[one]]
+        both = [(row, vw[one][f"{hi}/{lo}"]["best"]) for one, row in rows.items() if one in vw and row]
         verdicts = [bakeoff_page.verdict(row["loss"], best, row["n"]) for row, best in both]
         mean = _mean([bakeoff_page.ratio(row["loss"], best, row["n"]) for row, best in both])
-        yield f"{mean} ({verdicts.count(1)} W, {verdicts.count(-1)} L of {len(both)})"
+        yield f"{mean} ({verdicts.count(1)} W, {verdicts.count(-1)} L of {len(both)})" if both else ""
+
+
+def beside_peers(
+    sets: dict[str, Path], vw: dict[str, Any], known: Known, python: str, seconds: float
+) -> Iterator[list[str]]:
+    """The lines of the peers, and of Auto and LinUCB on the same sets."""
+
+    def loss(name: str, one: str, path: Path, hi: float, lo: float) -> dict[str, Any] | None:
+        if (hi, lo) not in PEERS_PAIRS:
+            return None
+        ours = partial(loss_on_clicks, path, name, hi, lo)
+        theirs = partial(loss_of_peer, path, name, hi, lo, python, seconds)
+        found: dict[str, Any] | None = known.get(f"{name} {one} {hi}/{lo}", ours if name in AGENTS else theirs)
+        return found
+
+    for name in ("Auto", "LinUCB", *bakeoff_peers.NAMES):
+        yield [f"{name}, {len(sets)} small sets", *on_sets(partial(loss, name), sets, vw)]
 
 
 def on_worlds(name: str, runs: int, rounds: int, known: Known) -> Iterator[str]:
@@ -163,13 +194,16 @@ def on_worlds(name: str, runs: int, rounds: int, known: Known) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = common.parser(__doc__, data="Parquet sets and vw_clicks.json")
+    parser = common.parser(__doc__, data="Parquet sets and vw_clicks.json", peers=True)
     parser.add_argument("--agents", nargs="+", choices=AGENTS, default=list(AGENTS), metavar="NAME")
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=20_000)
     parser.add_argument("--results", type=Path, help="a file of results (JSON lines), read first and added to")
     parser.add_argument("--output", type=Path, default=HERE / "NOISY.md", metavar="FILE")
+    parser.add_argument("--peers", action="store_true", help="MABWiser and contextualbandits too, on small sets")
+    parser.add_argument("--peers-rows", type=int, default=500, metavar="N")
+    parser.add_argument("--peers-seconds", type=float, default=60.0, metavar="S")
     options = parser.parse_args(arguments)
     if options.data is None:
         parser.error("--data is needed")
@@ -183,13 +217,28 @@ def main(arguments: list[str] | None = None) -> None:
         head += [f"{hi:g}/{lo:g} / VW best of 5"] * any(f"{hi}/{lo}" in each for each in vw.values())
     head += [*(f"{kind} / textbook" for kind in KINDS), "stuck beyond textbook", "new arm found", "drift: best arm"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for name in options.agents:
-        cells = [name, *on_sets(name, sets, vw, known), *on_worlds(name, options.runs, options.rounds, known)]
-        lines.append("| " + " | ".join(cells) + " |")
+
+    def add(cells: list[str]) -> None:
+        lines.append("| " + " | ".join([*cells, *[""] * (len(head) - len(cells))]) + " |")
         print(lines[-1], flush=True)
+
+    def loss(name: str, one: str, path: Path, hi: float, lo: float) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = known.get(f"{name} {one} {hi}/{lo}", partial(loss_on_clicks, path, name, hi, lo))
+        return found
+
+    for name in options.agents:
+        worlds = on_worlds(name, options.runs, options.rounds, known)
+        add([name, *on_sets(partial(loss, name), sets, vw), *worlds])
+    if options.peers or options.peers_python:
+        small = {one: path for one, path in sets.items() if len(common.labelled(path)[1]) <= options.peers_rows}
+        python = peers.interpreter(options.peers_python)
+        for cells in beside_peers(small, vw, known, python, options.peers_seconds):
+            add(cells)
     about = (
         f"{len(sets)} sets were offered, one run each; worlds: {options.runs} runs of {options.rounds:,} rounds. "
-        "Ratios are geometric means; below 1 is better than the reference. W and L as in the bake-off."
+        "Ratios are geometric means; below 1 is better than the reference. W and L as in the bake-off. Small sets have "
+        f"at most {options.peers_rows} rows; a peer that is not there, or not done after {options.peers_seconds:g} s, "
+        "has no loss."
     )
     written = "Written by `make bakeoff DATA=FOLDER`: who is good on labels and on noise."
     page = ["# The noisy bake-off", "", written, "",
