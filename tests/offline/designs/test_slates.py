@@ -486,6 +486,17 @@ def test_a_fixed_order_is_the_policy_that_shows_what_is_left_of_it():
         assert values[0] == values[1]
 
 
+def test_iips_is_left_out_where_nobody_knows_a_slots_own_chances():
+    """Slots without replacement: the probability given those above is not that of the slot alone."""
+    actions = np.argsort(np.random.default_rng(1).random((200, 3)), axis=1)[:, :2]
+    p = np.tile([1 / 3, 1 / 2], (200, 1))
+    logs = [
+        SlateLog(None, actions, np.ones((200, 2)), p, n_arms=3, marginals=m) for m in (None, np.full((200, 2), 1 / 3))
+    ]
+    found = [set(evaluate_slates(log, [0, 1, 2], warn=False)) for log in logs]
+    assert found == [{"sips", "rips", "cascade-dr"}, {"sips", "iips", "rips", "cascade-dr"}]
+
+
 def test_a_ranker_is_judged_as_the_table_of_its_probabilities():
     """The ranker that made a log, as it was, has weights of 1; another is its own table, with features too."""
     rng = np.random.default_rng(3)

@@ -52,7 +52,8 @@ def evaluate_slates(
     its own arm only), "rips" on it and those above (a user who reads from the top), "pi" (Swaminathan et al. 2017) a
     reward of the whole that is a sum over slots filled independently, "cascade-dr" (Kiyohara et al. 2022) is "rips"
     with a cross-fitted model; "sn-" in front normalises. By default all that the log and the policy allow; "pi" is not
-    among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given).
+    among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given), nor
+    "iips" where the marginals of such a log are not known.
     The assumptions of "iips", "rips", "cascade-dr" and "pi" are tested: the verdict says which do not hold, and where
     one is in doubt the interval reaches over that of "sips".
 
@@ -239,7 +240,10 @@ def _on_offer(log: SlateLog, table: Floats) -> Floats:
 def _names(estimators: str | Iterable[str] | None, log: SlateLog, target: _Target) -> list[str]:
     per_slot, whole = log.rewards.ndim == 2, ("sips", "pi", "sn-sips")
     if estimators is None:
-        usable = ["sips", *(["pi"] if not _together(log) else []), *(["iips", "rips"] if per_slot else [])]
+        together = _together(log)
+        usable = ["sips", *(["pi"] if not together else [])]
+        usable += ["iips"] if per_slot and not (together and log.independent) else []
+        usable += ["rips"] if per_slot else []
         return usable + (["cascade-dr"] if per_slot and target.table is not None else [])
     names = known_estimators(estimators, ESTIMATORS)
     for name in names:
