@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from armwise.cli.main import main
@@ -153,7 +154,8 @@ def test_a_journal_of_an_older_format_is_continued(engines: Callable[..., Any], 
     """Its chain does not cover idempotency keys; from here on it does."""
     path = tmp_path / "journal.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(append, "_head", lambda row: f"{row.app}\0{row.kind}\0{row.id}".encode())
+        link = append.link
+        patch.setattr(append, "link", lambda chain, row: link(chain, msgspec.structs.replace(row, request="")))
         engine = engines()
         engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="e1", request="first")
         engine.stop()
