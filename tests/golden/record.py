@@ -42,8 +42,8 @@ ARMS: list[Any] = ["a", {"id": "b", "features": {"price": 7.5, "fresh": True}}, 
 TAUGHT, NEXT = 30, 10  # rounds that a model has learnt, and rounds that it goes on for
 NOW = 1_700_000_000.0
 EXPERIMENT, UNITS = "colour", [f"u{k}" for k in range(12)]
-APPS = {
-    "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0}, features={"dim": 16}),
+APPS = {  # agents with the same bits on every machine: to estimate lam takes LAPACK, whose last bits each processor has
+    "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0, "lam": 1.0}, features={"dim": 16}),
     "sums": Creation(agent={"class": "LinThompson"}, features={"dim": 16}),
     "plain": Creation(features={"dim": 16}),  # with the agent that a service has by itself
 }
@@ -121,7 +121,7 @@ def _journal(folder: Path) -> None:
                 engine.reward(app, f"e{k}", round(k / 40.0, 3), request=f"reward {k}")
             clock[0] += 20.0
             if k == 10:
-                add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0},
+                add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0, "lam": 1.0},
                                                              features={"dim": 16}), share=0.3)  # fmt: skip
             if k == 16:
                 engine.activate("sums", "e5")

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +180,19 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", CHECKS)
 def test_what_is_recorded_now_passes(recorded: Path, name: str, tmp_path: Path) -> None:
     check(recorded, name, tmp_path)
+
+
+def test_another_processor_reads_the_same(recorded: Path) -> None:
+    """Its BLAS and our kernels take other instructions, and sum in another order where they may."""
+    code = (
+        "import sys, tempfile; from pathlib import Path; from tests.golden.test_golden import CHECKS, check\n"
+        "for name in CHECKS: check(Path(sys.argv[1]), name, Path(tempfile.mkdtemp(dir=sys.argv[2])))"
+    )
+    other = {"OPENBLAS_CORETYPE": "Nehalem", "ARMWISE_SIMD": "baseline", "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    with tempfile.TemporaryDirectory() as scratch:
+        words = [sys.executable, "-c", code, str(recorded), scratch]
+        done = subprocess.run(words, env=os.environ | other, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_the_formats_of_exports_are_all_recorded() -> None:
