@@ -93,7 +93,12 @@ def test_a_closed_experiment_says_so(test: aw.Experiment) -> None:
         ({"eligible": {"country": [{"de"}]}}, "eligible: the values of 'country' must be"),
         ({"eligible": {"age": float("nan")}}, "eligible: the values of 'age' must be"),  # in JSON it would be null
         ({"eligible": {"country": "\ud800"}}, "^eligible: a text must be one that UTF-8 can hold"),
-        ({"arms": ["a", "\ud800"]}, "^arms: a text must be one that UTF-8 can hold"),
+        ({"arms": ["a", "\ud800"]}, "^arms: a name must be a text that UTF-8 can hold"),
+        ({"arms": ["a", "b\n"]}, "^arms: a name must have no control characters"),
+        ({"arms": ["a", "b" * 257]}, "^arms: a name must have 1 to 256 characters"),
+        ({"metrics": ["buy", "m" * 256]}, "the experiment's name with '/m+' must have 1 to 256 characters, got 263"),
+        ({"metrics": ["buy", "m\n"]}, "the experiment's name with .* must have no control characters"),
+        ({"name": "n" * 250}, "the experiment's name with '/assigned' must have 1 to 256 characters"),
         ({"arms": {"a": "x", "b": "\ud800"}}, "^arms: a text must be one that UTF-8 can hold"),
         ({"metrics": "\ud800"}, "^metrics: a text must be one that UTF-8 can hold"),
         ({"name": "\ud800"}, "^the experiment's name must be a text that UTF-8 can hold"),
@@ -106,6 +111,20 @@ def test_a_closed_experiment_says_so(test: aw.Experiment) -> None:
 def test_bad_definitions_are_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         aw.Experiment(**({"name": "colour", "arms": ["a", "b"]} | arguments))
+
+
+def test_a_refused_definition_leaves_nothing_that_the_next_one_meets(tmp_path: Path) -> None:
+    refused: list[dict[str, Any]] = [
+        {"arms": ["a", "b\n"]},
+        {"metrics": ["buy", "m" * 256]},
+        {"metrics": {"name": "buy", "window": 1e12}},
+    ]
+    with aw.Experiment("first", ["a", "b"], AT_ONCE, storage=tmp_path):
+        for k, wrong in enumerate(refused):
+            with pytest.raises(ValueError, match="must"):
+                aw.Experiment(f"test {k}", storage=tmp_path, **({"arms": ["a", "b"]} | wrong))
+            with aw.Experiment(f"test {k}", ["a", "b"], AT_ONCE, storage=tmp_path) as test:
+                assert test.assign("u1").counted
 
 
 def test_names_from_arrays_are_names() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from armwise.core.arguments import count, fraction, positive, short
+from armwise.features.encoding.arms import check_id
 from armwise.offline.experiments.metric import Metric, read_arm_names, read_metrics, read_split
 from armwise.service.engine.application import check_flag_variants
 from armwise.service.experiments.arguments import read_unit
@@ -65,6 +66,8 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         check_flag_variants(values, "arms")
         arms = list(arms) if values else arms
         names, read = read_arm_names(arms), read_metrics(metrics)
+        for name in names:
+            check_id("arms: a name", name)
         if any(metric.name == ASSIGNED for metric in read):
             raise ValueError(f"metrics: {ASSIGNED!r} is no name for a metric here")
         if not isinstance(exposure, bool):

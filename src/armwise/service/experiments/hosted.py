@@ -79,6 +79,8 @@ def create(engine: ServedEngine, name: str, definition: Definition) -> HostedExp
     check_id("the experiment's name", name)
     if "/" in name:
         raise ValueError(f"name must have no '/', got {name!r}")
+    for metric, app in (definition.applications(name) | {ASSIGNED: f"{name}/{ASSIGNED}"}).items():
+        check_id(f"the experiment's name with {'/' + metric[:40]!r}", app)
     with _finding:
         lock = _creating.setdefault(engine, engine.system.lock())
     with lock:  # whoever comes second finds what the first one made
@@ -92,8 +94,8 @@ def _create(engine: ServedEngine, name: str, definition: Definition) -> HostedEx
         for what in ("arms", "metrics", "exposure", "values"):
             if getattr(before, what) != getattr(definition, what) and not (what == "metrics" and definition.unnamed):
                 raise ValueError(
-                    f"{what}: experiment {name!r} was made with {getattr(before, what)}, and now come "
-                    f"{getattr(definition, what)}: give the new experiment another name"
+                    f"{what}: experiment {name!r} was made with {short(getattr(before, what))}, and now comes "
+                    f"{short(getattr(definition, what))}: give the new experiment another name"
                 )
         return found
     holdout = max([definition.holdout, *(each.holdout for each in definitions(engine).values())])
