@@ -122,6 +122,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "blue", 1: "grey"}, at_most={"price": 1}), "at_most allows$"),
         (lambda: shop.rank(WHERE, ARMS, k=2, id=""), "the event id must have 1 to 256 characters"),
         (lambda: shop.reward("e1", {other: 1}), "is not one of the arms that the list showed"),
+        (lambda: shop.reward("e1", 1.0), "rewards must be {arm: value}, {slot: value} or a value per slot, got 1.0"),
         (lambda: shop.reward("e1", {2: 1}), "the list has slots 0 to 1, got 2"),
         (lambda: shop.reward("e1", [1, 0, 0]), "or 2 values"),
         (lambda: shop.reward("e1", {}, final=True), "must name the slots for which they are final"),
@@ -134,8 +135,9 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
     ):
         with pytest.raises(ValueError, match=said):
             call()
-    with pytest.raises(aw.UnknownDecision, match="e9"):
-        shop.reward("e9", {"red": 1})
+    for value in ({"red": 1}, 1.0):
+        with pytest.raises(aw.UnknownDecision, match="e9"):
+            shop.reward("e9", value)
     assert {each.status for each in shop.reward("e1", [1, 1])} == {"taken"}  # nothing was taken before
     assert len(shop.log()) == 1
 

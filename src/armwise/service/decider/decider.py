@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
@@ -247,7 +248,10 @@ class Decider(AsyncVerbs):
             [came] = self._backend.reward(((name, number, cost),), final)
             return came
         except Unknown as error:
-            raise UnknownDecision(error.id) from None
+            unknown = UnknownDecision(error.id)
+        with contextlib.suppress(Unknown):
+            read_list_rewards(self._backend.shown(name), number)  # which says how a list is rewarded
+        raise unknown
 
     def _reward_list(self, id: Any, given: Any, cost: Any, final: bool) -> list[Receipt]:
         name = read_list_id(id, cost)

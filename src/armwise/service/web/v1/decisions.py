@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,10 @@ from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import Answer, answer
+from armwise.service.engine.requests.ranking import read_list_rewards
 from armwise.service.engine.requests.request import ParsedRequest
+from armwise.service.engine.requests.slots import shown_by
+from armwise.service.errors import Unknown
 from armwise.service.journal.events import Activation, Decision, Reward, Row
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
@@ -112,7 +116,17 @@ async def reward(call: Call) -> Response:
         raise InvalidInput('the body must be an object with a number: {"value": 1.0}')
     key, final = retry_key(call, "reward", call.params[0]), is_final(body)
     write = call.engine.prepare_reward(call.application, call.params[0], finite(value), key, body.get("cost"), final)
-    return reply(reward_answer((await call.submit([write]))[0]))
+    try:
+        return reply(reward_answer((await call.submit([write]))[0]))
+    except Unknown:
+        await in_thread(_refuse_list, call.engine, call.application, call.params[0], value)
+        raise
+
+
+def _refuse_list(engine: ServedEngine, app: str, event: str, value: float) -> None:
+    """Say how a list is rewarded, if this is the id of one."""
+    with contextlib.suppress(Unknown):
+        read_list_rewards(shown_by(lambda id: engine.find(app, id)[:2], event), value)
 
 
 def is_final(body: dict[str, Any], what: str = "final") -> bool:
