@@ -76,8 +76,8 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         >>> bytes(read_arms([b'"one"', b'"other"']).journal)
         b'["one","other"]'
         """
-        if (self._text or self._raws is None) and len(self.text) < _LONG:
-            return msgspec.Raw(self.text)
+        if (self._text or self._raws is None) and len(text := self.text) < _LONG:
+            return msgspec.Raw(text)
         return list(self.raws)
 
     @property

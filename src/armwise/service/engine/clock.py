@@ -11,6 +11,7 @@ log = logging.getLogger("armwise.service")
 TOLERANCE = 5.0  # seconds against the time since boot: beyond is a jump, below is how clocks are kept right
 LASTING = 600.0  # seconds after which a jump forward is believed
 SLEW = 0.1  # of the time that passes, by which a clock that was set back is approached
+_BOOT: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def since_boot() -> float:
@@ -19,8 +20,7 @@ def since_boot() -> float:
     >>> since_boot() <= since_boot()
     True
     """
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if boot is None else time.clock_gettime(boot)
+    return time.monotonic() if _BOOT is None else time.clock_gettime(_BOOT)
 
 
 class TrustedClock:

@@ -148,7 +148,9 @@ class Call:
         >>> Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], "").request_id
         '7'
         """
-        sent = self.headers.get(b"idempotency-key") or self.headers.get(b"x-ms-client-request-id") or b""
+        sent = self.headers.get(b"idempotency-key") or self.headers.get(b"x-ms-client-request-id")
+        if not sent:
+            return ""
         found = sent.decode("latin-1")
         if len(found) > 256:
             raise Problem(400, "BadArgument", "the idempotency key must have at most 256 characters")

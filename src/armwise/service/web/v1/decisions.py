@@ -105,7 +105,8 @@ def retry_key(call: Call, *what: str) -> str:
     >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
     ['v1', 'reward', 'e1', '7']
     """
-    return "\x1f".join(("v1", *what, call.request_id)) if call.request_id else ""
+    sent = call.request_id
+    return "\x1f".join(("v1", *what, sent)) if sent else ""
 
 
 async def reward(call: Call) -> Response:
