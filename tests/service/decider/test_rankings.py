@@ -108,7 +108,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.rank(WHERE, ARMS, k=5), "k must be at most the number of arms, 4, got 5"),
         (lambda: shop.rank(WHERE, ARMS, k=0), "k must be a whole number from 1 to 50"),
         (lambda: shop.rank(WHERE, ["a", "a"], k=2), "two arms have the id 'a'"),
-        (lambda: shop.rank(WHERE, ARMS, k=4, at_most={"price": 1}), "only 3 slots can be filled"),
+        (lambda: shop.rank(WHERE, ARMS, k=4, at_most={"price": 1}), "k is 4, but the arms .* fill at most 3$"),
         (lambda: shop.rank(WHERE, ARMS, k=2, at_most={"size": 1}), "no arm has a feature 'size'"),
         (lambda: shop.rank(WHERE, ARMS, k=2, pinned={2: "red"}), "pinned must have slots 0 to 1"),
         (lambda: shop.rank(WHERE, ARMS, k=2, pinned={0: "pink"}), "'pink' is not one of the arms"),

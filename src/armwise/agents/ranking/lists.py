@@ -153,8 +153,8 @@ def read_offer(n_arms: int, k: int, available: Any, pinned: Any, categories: Any
         raise ValueError("pinned has more arms of a category than at_most allows")
     if slots.capacity() < k - len(offer.pinned):
         raise ValueError(
-            f"k is {k}, but only {slots.capacity() + len(offer.pinned)} slots can be filled from the arms that are "
-            "available, with at most so many of a category"
+            f"k is {k}, but the arms that are available, with at most so many of a category, fill at most "
+            f"{slots.capacity() + len(offer.pinned)}"
         )
     return offer
 
