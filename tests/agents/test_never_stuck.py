@@ -155,19 +155,38 @@ def test_rewards_of_any_size_are_taken(name):
         aw.SquareCB(1, n_arms=2, gamma=5.0).learn([1.0], aw.Choice(0, 1.0), 200.0)
 
 
-@pytest.mark.parametrize("name", ["LinUCB", "LinThompson", "RegCB", "SquareCB", "Auto"])
+GROWS_SLOWLY = PRACTICAL | {
+    "RandUCB": lambda d, K, s: aw.RandUCB(d, n_arms=K, seed=s),
+    "UCB1": lambda d, K, s: aw.UCB1(K, seed=s),
+    "BetaThompson": lambda d, K, s: aw.BetaThompson(K, seed=s),
+}
+
+
+@pytest.mark.parametrize("name", GROWS_SLOWLY)
 def test_no_run_is_stuck_and_regret_grows_slowly(name):
     """Two arms at .5 and .6: a quarter of Auto's runs ended on the worse arm, with regret as T^.99. 40 runs of 10,000
     rounds: a rule that gets stuck in a tenth of its runs passes with a chance of 1.5 %."""
     early = total = 0.0
-    stuck, T = 0, 10_000
-    for seed in range(40):
+    stuck, (runs, T) = 0, (12, 4000) if name == "RandUCB" else (40, 10_000)  # its rounds are not compiled
+    for seed in range(runs):
         R = (np.random.default_rng(seed).random((T, 2)) < [0.5, 0.6]).astype(float)
-        worse = PRACTICAL[name](1, 2, seed).play(np.ones((T, 1)), R).arms == 0
+        worse = GROWS_SLOWLY[name](1, 2, seed).play(np.ones((T, 1)), R).arms == 0
         early, total = early + worse[: T // 10].sum(), total + worse.sum()
         stuck += worse[-T // 10 :].mean() > 0.5
     assert stuck == 0
-    assert math.log10(total / early) < (0.5 if name == "SquareCB" else 0.45)  # SquareCB's may grow as T^(1/3)
+    assert math.log10(total / early) < (0.5 if name.startswith("SquareCB") else 0.45)  # its may grow as T^(1/3)
+
+
+@pytest.mark.parametrize("make", [lambda s: aw.EpsilonGreedy(2, seed=s), lambda s: aw.Exp3(2, seed=s)])
+def test_a_constant_share_of_exploration_costs_the_same_in_every_round(make):
+    """Exponent 1, as the pages say: half of a tenth of the rounds, late as in the middle; and no run is stuck."""
+    shares = []
+    for seed in range(4):
+        R = (np.random.default_rng(seed).random((80_000, 2)) < [0.5, 0.6]).astype(float)
+        worse = make(seed).play(None, R).arms == 0
+        shares.append((worse[20_000:40_000].mean(), worse[40_000:].mean()))
+    middle, late = np.mean(shares, axis=0)
+    assert 0.045 < late < 0.06 and 0.045 < middle < 0.09
 
 
 @pytest.mark.parametrize("make", [
