@@ -140,7 +140,7 @@ def test_time_uniform_intervals_hold_the_truth_at_every_moment(interval):
         found = adaptive(log, interval=interval, warn=False)
         low, high = found.path("arm 2")
         missed += bool(np.any((low > 0.5) | (high < 0.5)))
-        assert found["arm 2"].low == pytest.approx(low[-1], abs=1e-9)
+        assert found["arm 2"].low <= low[-1] + 1e-9 and found["arm 2"].high >= high[-1] - 1e-9
         s = found._scores["arm 2"]
         total = np.cumsum(s.h)
         centre = np.cumsum(s.h * s.G) / total
@@ -369,7 +369,7 @@ def test_a_mean_that_moved_is_said_and_is_no_interval_with_crossed_ends(interval
         assert found["arm 0"].low <= truth[0] <= found["arm 0"].high or run == 7  # one in twenty may miss
 
 
-def test_betting_holds_the_default_interval_where_drift_is_too_weak_to_be_found():
+def test_betting_and_sequences_hold_the_default_interval_where_drift_is_too_weak_to_be_found():
     # An arm that falls from .5 to .35 is played early, when it is good: bets count those rounds most, and cover .77.
     rng, u, held = np.random.default_rng(8), np.linspace(0, 1, 1000), 0
     means, p = 0.5 - 0.15 * u, 0.95 - 0.9 * (u > 0.3)
@@ -377,10 +377,23 @@ def test_betting_holds_the_default_interval_where_drift_is_too_weak_to_be_found(
         arms = (rng.random(1000) >= p).astype(int)
         rewards = (rng.random(1000) < np.where(arms == 0, means, 0.45)).astype(float)
         log = Log(arms=arms, rewards=rewards, probabilities=np.where(arms == 0, p, 1 - p), n_arms=2)
-        bets, auto = (adaptive(log, {"arm": 0}, interval=kind, warn=False)["arm"] for kind in ("betting", "auto"))
-        assert bets.low <= auto.low and auto.high <= bets.high
+        bets, sequence, auto = (adaptive(log, {"arm": 0}, interval=kind, warn=False)["arm"]
+                                for kind in ("betting", "sequence", "auto"))  # fmt: skip
+        for each in (bets, sequence):
+            assert each.low <= auto.low and auto.high <= each.high
         held += bets.low <= means.mean() <= bets.high
     assert held >= 34
+
+
+def test_an_arm_that_is_no_longer_drawn_has_not_moved():
+    # A quarter of a log without rows of an arm has the model's guess of it, with next to no variance: .09 of the logs
+    # of Thompson sampling were said to have moved.
+    rng = np.random.default_rng(9)
+    for run in range(25):
+        agent = aw.BetaThompson(2, draws=100, seed=run)
+        played = agent.play(None, (rng.random((1500, 2)) < [0.35, 0.5]).astype(float))
+        log = Log(arms=played.arms, rewards=played.rewards, probabilities=played.probabilities, n_arms=2)
+        assert "moved" not in adaptive(log, interval="betting", warn=False).verdict
 
 
 def test_healthy_logs_of_many_arms_raise_no_alarm():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -308,12 +309,13 @@ class _Job:
         """An estimate with the interval asked for; "auto" is normal, or likelihood where the weights are doubtful."""
         s = scores[0] if alone and len(scores) == 1 else None
         kind = "auto" if self.interval == "simulated" or any(map(self._moved, scores)) else self.interval
-        if kind == "betting":  # of drift too weak to be found it is as wrong as "auto" at most, which it holds
-            inner = self._auto(value, influence, texts, scores, likely)[1]
-            ends = bets()
-            return self._bounded(
-                name, value, influence, texts, (min(ends[0], inner[0]), max(ends[1], inner[1])), kind, s
-            )
+        if kind in _CONSTANT:  # of drift too weak to be found they are as wrong as "auto" at most, which they hold
+            less, more = self._auto(value, influence, texts, scores, likely)[1]
+            if kind == "sequence":
+                found = self._at_all_times(name, value, influence, texts, kind, s)
+                return replace(found, low=min(found.low, less), high=max(found.high, more))
+            low, high = bets()
+            return self._bounded(name, value, influence, texts, (min(low, less), max(high, more)), kind, s)
         if kind == "auto":
             kind, ends = self._auto(value, influence, texts, scores, likely)
         elif kind == "normal":

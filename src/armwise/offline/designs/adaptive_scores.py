@@ -20,6 +20,7 @@ _CAUTION = 20.0  # the weights that first bets reckon with: no look at the log m
 MIN_FREEDOM = 30.0  # of the variance, before which no interval at all times begins
 FALSE_ALARMS = 0.005  # false-alarm rate of the "no chance" warning over all policies together
 _PARTS = 4  # of a log, in which the mean is compared
+_OWN = 10  # rows of a part with these decisions, and degrees of freedom of its variance, below which it is left out
 _NEVER = 0.05  # expected number of draws of decisions that are as good as never taken
 _NOTABLE = 0.25  # share of such decisions above which an interval that allows for them is not enough
 _MOVED = 1e-3  # p-value of "the mean is the same in all parts" below which it moved
@@ -133,8 +134,9 @@ class Scores:
         In quarters of the log (where they have rows enough), and as a mean over all rounds against the weighted one.
         """
         means, errors = [], []
-        for part in np.array_split(self.G, _PARTS):
-            if len(part) >= FEW and freedom(part) >= 10.0:
+        for part, w in zip(np.array_split(self.G, _PARTS), np.array_split(self.w, _PARTS), strict=True):
+            # without rows of its own a part has the model's guess, which hardly varies
+            if len(part) >= FEW and freedom(part) >= _OWN and np.count_nonzero(w) >= _OWN:
                 means.append(float(part.mean()))
                 errors.append(float(part.var(ddof=1)) / len(part))
         p = 1.0
