@@ -37,7 +37,7 @@ from benchmarks import bakeoff, bakeoff_page, bakeoff_peers, common, defaults, n
 HERE = Path(__file__).parent
 PAIRS = ((1.0, 0.0), (0.9, 0.1), (0.6, 0.4), (0.1, 0.02))
 PEERS_PAIRS = PAIRS[1:3]
-MOST_ROWS, MOST_ARMS, MOST_COLUMNS, MOST_ROUNDS = 3000, 12, 120, 6000
+MAX_ROWS, MAX_ARMS, MAX_COLUMNS, MAX_ROUNDS = 3000, 12, 120, 6000
 KINDS = {
     "K arms": ("clicks", "amounts"),
     "categories": ("3 devices",),
@@ -60,11 +60,11 @@ AGENTS: dict[str, Make] = {
 def clicks(path: Path, hi: float, lo: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
     """The raw columns, the encoded ones, the label's arm and the rewards of every round; None for a set too large."""
     X, y = common.labelled(path)
-    X, y = X[:MOST_ROWS], np.unique(y[:MOST_ROWS], return_inverse=True)[1]
+    X, y = X[:MAX_ROWS], np.unique(y[:MAX_ROWS], return_inverse=True)[1]
     n, K = len(y), int(y.max()) + 1
-    if K > MOST_ARMS or X.shape[1] > MOST_COLUMNS:
+    if K > MAX_ARMS or X.shape[1] > MAX_COLUMNS:
         return None
-    rows = np.arange(min(MOST_ROUNDS, 2 * n)) % n
+    rows = np.arange(min(MAX_ROUNDS, 2 * n)) % n
     rng = np.random.default_rng([n, int(hi * 100)])
     rewards = rng.random((len(rows), K)) < np.where(y[rows][:, None] == np.arange(K), hi, lo)
     return X[rows], defaults.encoded(X)[rows], y[rows], rewards.astype(float)

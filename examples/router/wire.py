@@ -9,7 +9,7 @@ from typing import Any
 
 from backends import LIMITS
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 TOKENS = ("prompt_tokens", "completion_tokens")
 Send = Callable[[Any], Any]
 
@@ -80,8 +80,8 @@ async def read_body(receive: Callable[[], Any]) -> dict[str, Any]:
     while more:
         event = await receive()
         body, more = body + event.get("body", b""), event.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            raise Failure(413, "invalid_request_error", f"a request has at most {MOST_BYTES} bytes")
+        if len(body) > MAX_BYTES:
+            raise Failure(413, "invalid_request_error", f"a request has at most {MAX_BYTES} bytes")
     try:
         found = json.loads(body, parse_constant=no_number)
         json.dumps(found, ensure_ascii=False).encode()  # half a character can be written in JSON, and is no text

@@ -252,7 +252,7 @@ class Service:
         return route, call
 
     def _check_local(self, call: Call) -> None:
-        """Refuse what a page from elsewhere makes a browser here send, also by a name that was made to lead here."""
+        """Refuse requests of foreign pages: by their ``Origin`` (CSRF), and by a foreign ``Host`` (DNS rebinding)."""
         host, origin = call.header(b"host"), call.header(b"origin")
         if host and not names_loopback(host):
             raise Problem(403, "Forbidden", f"without keys only localhost is served, not {host[:80]!r}: see [[keys]]")

@@ -150,9 +150,9 @@ def test_what_it_has_learnt_is_a_sum() -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """It decides after 100 decisions, whatever the rewards are."""
-    monkeypatch.setattr(arms_alone, "LEAST_DECISIONS", 100)
+    monkeypatch.setattr(arms_alone, "MIN_DECISIONS", 100)
     monkeypatch.setattr(arms_alone, "ENOUGH", 1e-3)
-    monkeypatch.setattr(arms_alone, "MOST", 1e9)
+    monkeypatch.setattr(arms_alone, "MAX_SUM", 1e9)
 
 
 def test_a_model_that_decides_alone_is_a_fold_and_is_merged_copied_and_saved(soon: None) -> None:

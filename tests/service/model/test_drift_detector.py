@@ -17,7 +17,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Change, Creation, Decision, Reward, Row, Settings
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
-from armwise.service.model.drift import MOST_OPEN, DriftDetector
+from armwise.service.model.drift import MAX_OPEN, DriftDetector
 from armwise.service.model.model import DecisionOutcome, DrawRequest
 from tests.service.serving import replayed, settled, state
 
@@ -109,9 +109,9 @@ def test_zeros_that_come_when_windows_close_are_no_drift() -> None:
 def test_decisions_that_are_waited_for_are_bounded_and_not_waited_for_for_ever() -> None:
     model = build_model(Creation())
     asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1000, 0.0)
-    for seq in range(1, 2 * MOST_OPEN):
+    for seq in range(1, 2 * MAX_OPEN):
         model.watch_for_drift(Row(seq, seq, "shop", "decision", "", b""), asked)
-    assert len(model.drift.open) == MOST_OPEN
+    assert len(model.drift.open) == MAX_OPEN
     model.watch_for_drift(Row(9999, 10**6, "shop", "decision", "", b""), asked)
     assert model.drift.open == {}
 

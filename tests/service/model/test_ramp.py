@@ -17,7 +17,7 @@ from armwise.native.tokens import arm_hash
 from armwise.service.engine.application import Application
 from armwise.service.journal.events import Change, Creation, Settings
 from armwise.service.model.build import build_model
-from armwise.service.model.drawing.ramp import KNOWN, MOST_COUNTED, TRIED, DrawCounts, beyond_ramp, ramped
+from armwise.service.model.drawing.ramp import KNOWN, MAX_COUNTED, TRIED, DrawCounts, beyond_ramp, ramped
 from armwise.service.model.merged_views import merge
 from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.versions import Challenger, inherit
@@ -117,9 +117,9 @@ def test_counts_are_bounded_saved_and_merged() -> None:
     counts = DrawCounts()
     for _ in range(KNOWN):
         counts.add(arm_hash(OLD.tail.words, 0), 1)
-    for k in range(MOST_COUNTED):
+    for k in range(MAX_COUNTED):
         counts.add(arm_hash(read_arms([b'"arm%d"' % k]).tail.words, 0), 1)
-    assert len(counts.drawn) == MOST_COUNTED and counts.known == 0  # the arm that was drawn longest ago went
+    assert len(counts.drawn) == MAX_COUNTED and counts.known == 0  # the arm that was drawn longest ago went
     model = taught()
     again = saving.loads(saving.dumps(model))
     assert decide(again).p.tolist() == decide(model).p.tolist() and again.counts.drawn == model.counts.drawn

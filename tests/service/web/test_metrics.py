@@ -14,7 +14,7 @@ import pytest
 
 from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.engine.commit_counts import MOST_ARMS
+from armwise.service.engine.commit_counts import MAX_ARMS
 from armwise.service.web.audit import PER_MINUTE, RefusedKeys
 from armwise.service.web.keys import Key, digest
 
@@ -96,11 +96,11 @@ def test_windows_that_closed_and_rewards_that_came_late_are_counted(run: Callabl
 def test_labels_are_bounded(run: Callable[..., Any]) -> None:
     """Arms that come and go for ever must not fill a Prometheus."""
     running = run()
-    requests = [{"arms": [f"arm {k}"]} for k in range(2 * MOST_ARMS)]
+    requests = [{"arms": [f"arm {k}"]} for k in range(2 * MAX_ARMS)]
     assert running.client.post("/v1/batch/decisions", json={"decisions": requests}).status_code < 300
     arms = [name for name in measured(running) if name.startswith("armwise_decisions_total")]
-    assert len(arms) == MOST_ARMS + 1
-    assert measured(running)['armwise_decisions_total{application="default",arm="(other)"}'] == MOST_ARMS
+    assert len(arms) == MAX_ARMS + 1
+    assert measured(running)['armwise_decisions_total{application="default",arm="(other)"}'] == MAX_ARMS
 
 
 @pytest.mark.parametrize("name", ["alerts.yml", "grafana.json"])

@@ -17,7 +17,7 @@ from armwise.agents.budget.prices import PRICES, lowest
 from armwise.agents.linear.linear_agent import LinearAgent
 from armwise.agents.linear.logistic import LogisticThompson
 from armwise.agents.linear.ridge_agent import RidgeAgent
-from armwise.agents.oracle.regression.squarecb import LEAST_NOISE, SquareCB
+from armwise.agents.oracle.regression.squarecb import MIN_NOISE, SquareCB
 from armwise.agents.wrappers.wrapper import expect_agent
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, fraction, positive
 from armwise.core.arguments import as_floats, short
@@ -251,7 +251,7 @@ class LagrangeCB(Agent):
         return np.array(p)
 
     def _noise(self) -> float:
-        return max(math.sqrt(self._errors[0] / max(self._errors[1], 1.0)), LEAST_NOISE)
+        return max(math.sqrt(self._errors[0] / max(self._errors[1], 1.0)), MIN_NOISE)
 
     def _gamma(self, t: int) -> float:
         """The weight of a gap in round t."""

@@ -21,7 +21,11 @@ from armwise.theory import bounds, hypotheses
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
 PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
-EXTRA, BEYOND, MOST = 0.5, 10.0, 1.0  # v^2 of an arm known less than the leading one, and at most: see docs/choose.md
+EXTRA, BEYOND, MAX_SCALE = (
+    0.5,
+    10.0,
+    1.0,
+)  # v^2 of arms with less data than the leading one: docs/choose.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
@@ -184,7 +188,7 @@ class LinThompson(LinearAgent, SamplingAgent):
             return 0.0, self.scale * self.v.coefficient(self._model.dim), self.v.delta, 0.0, 1.0, np.inf
         if self.v is None and self._noise is not None:
             deviation = self.scale * self._noise.deviation
-            return PRACTICAL * deviation, 0.0, 1.0, EXTRA * deviation**2, BEYOND, MOST * deviation
+            return PRACTICAL * deviation, 0.0, 1.0, EXTRA * deviation**2, BEYOND, MAX_SCALE * deviation
         return self.scale * (self.v or 0.0), 0.0, 1.0, 0.0, 1.0, np.inf
 
     def _spread(self) -> tuple[float, float, float, float]:

@@ -13,7 +13,7 @@ from armwise.core.tools.extras import needs
 from armwise.native.policies import policy_totals
 
 _NEW_CUTS, _COLUMNS = 16, 16  # how many of each are added at once
-_MOST_CUTS = 400  # then those that do not bind are dropped
+_MAX_CUTS = 400  # then those that do not bind are dropped
 _WORKING_SET = 256  # policies that a line search looks at
 _CENTRE = 0.01  # share of the centre in the point that a line search starts from
 
@@ -117,7 +117,7 @@ class LeastGap:
             self._A = np.column_stack([self._A, [_agreement(acts, cut.acts, cut.slope) for cut in self._cuts]])
         P = found.x[0] * self._centre
         np.add.at(P, self._names[1:], found.x[1:-1])
-        if len(self._cuts) > _MOST_CUTS:
+        if len(self._cuts) > _MAX_CUTS:
             keep = np.union1d(np.argsort(-prices, kind="stable")[:100], np.arange(len(prices) - 100, len(prices)))
             self._cuts, self._A = [self._cuts[i] for i in keep], self._A[keep]
         return P / P.sum(), float(found.x[-1])

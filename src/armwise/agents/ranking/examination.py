@@ -14,7 +14,7 @@ from armwise.core.seeds import Seed
 
 _STEPS = 100  # of expectation maximisation, each time: it is slow where arms and slots trade places
 _OFTEN = 20  # kappa is fitted again when the lists have grown by a share of 1 / 20
-_LEAST = 1e-4  # of kappa and of an attraction, so that a fit can leave it again
+_MIN_CHANCE = 1e-4  # of kappa and of an attraction, so that a fit can leave it again
 _POINTS = 24  # of a grid
 _NARROWED = 3  # times
 _DEEP = 18.0  # logarithms below the mode, beyond which a density is not looked at
@@ -115,10 +115,10 @@ class PositionRanker(Ranker):
             unseen = missed / (1.0 - np.outer(theta, kappa) + 1e-12)
             attracted = (clicks + unseen * np.outer(theta, 1.0 - kappa)).sum(axis=1)
             examined = (clicks + unseen * np.outer(1.0 - theta, kappa)).sum(axis=0)
-            theta = np.where(arms > 0, np.clip(attracted / np.maximum(arms, 1.0), _LEAST, 1.0), theta)
-            kappa = np.where(slots > 0, np.clip(examined / np.maximum(slots, 1.0), _LEAST, 1.0), kappa)
+            theta = np.where(arms > 0, np.clip(attracted / np.maximum(arms, 1.0), _MIN_CHANCE, 1.0), theta)
+            kappa = np.where(slots > 0, np.clip(examined / np.maximum(slots, 1.0), _MIN_CHANCE, 1.0), kappa)
         top = kappa.max()
-        self._kappa, self._theta = kappa / top, np.clip(theta * top, _LEAST, 1.0)
+        self._kappa, self._theta = kappa / top, np.clip(theta * top, _MIN_CHANCE, 1.0)
 
     def _place(self, scores: Floats, slots: OpenSlots, examination: Floats) -> tuple[list[int], list[float] | None]:
         """The best arms, the better ones where users look more often."""

@@ -21,7 +21,7 @@ from armwise.offline.results.estimates import Estimate
 
 _RESAMPLES = 1000
 _MANY = 5_000  # rows from which on a mean is normal enough: a dear arm may be one in fifty of them
-_LEAST = 0.05  # of the error: resamples of three rows that are all the same one say nothing
+_MIN_ERROR = 0.05  # of the error: resamples of three rows that are all the same one say nothing
 
 _Judgement = TypeVar("_Judgement")
 
@@ -397,5 +397,5 @@ def _studentized(tops: Floats, bottoms: Floats, ratio: float, error: float, fact
         again = top.sum(axis=1) / whole
         top -= again[:, None] * bottom
         errors = np.sqrt(np.einsum("ij,ij->i", top, top)) / whole
-        found.append((again - ratio) / np.maximum(errors, _LEAST * error))
+        found.append((again - ratio) / np.maximum(errors, _MIN_ERROR * error))
     return np.concatenate(found)

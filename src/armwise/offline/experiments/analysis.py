@@ -29,7 +29,7 @@ PROVED = ("Howard, Ramdas, McAuliffe, Sekhon 2021, theorem 4 (empirical Bernstei
           "differences weighted by the chances that arms had when they were assigned")  # fmt: skip
 ASYMPTOTIC = "Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024 (asymptotic confidence sequence, normal mixture)"
 MISMATCH = "Lindon, Malek 2022 (sequential multinomial test of the shares)"
-LEAST = 25  # events of each arm (and units without one) for a chance to be best: with fewer, 0.97 came true in 0.53
+MIN_EVENTS = 25  # events of each arm (and units without one) for a chance to be best: with fewer, 0.97 was 0.53
 DRAWS = 20_000
 FARTHEST = 1e8  # units ahead, beyond which nothing is promised
 SNAPSHOTS = 1.05  # growth of the units between two points of the history
@@ -218,7 +218,7 @@ class ExperimentAnalysis:
         events = lifts.events
         if metric.kind == "rate":
             events = np.minimum(events, lifts.units * (1.0 - np.nan_to_num(lifts.means)))
-        if np.any(self._most - self._least > 1e-9) or np.any(events < LEAST):
+        if np.any(self._most - self._least > 1e-9) or np.any(events < MIN_EVENTS):
             return np.full(K, np.nan)
         n = lifts.units[:, None]
         z = stream(0, "chance to be best")

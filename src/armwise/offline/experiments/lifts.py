@@ -31,7 +31,7 @@ from armwise.offline.experiments.mixtures import (
 
 TYPICAL_VARIANCE = 0.05  # of values in [0, 1], where nobody says what to expect
 MEMORY = 10.0  # units of the pooled mean in the prediction of an arm's next value
-MOST_TIMES = 1e4  # control's mean, beyond which a relative lift has no upper end
+MAX_TIMES = 1e4  # control's mean, beyond which a relative lift has no upper end
 
 
 class LiftSequence:
@@ -266,7 +266,7 @@ class LiftSequence:
             return bool(log_gamma_mixture(s, v, self._rho, max(1.0, q)) > self._log)
 
         ends = []
-        for sign, start, stop in ((1.0, 0.0, up / down), (-1.0, MOST_TIMES, up / down)):
+        for sign, start, stop in ((1.0, 0.0, up / down), (-1.0, MAX_TIMES, up / down)):
             if not outside(start, sign):
                 ends.append(start)
                 continue
@@ -274,7 +274,7 @@ class LiftSequence:
                 half = 0.5 * (start + stop)
                 start, stop = (half, stop) if outside(half, sign) else (start, half)
             ends.append(stop)
-        low, high = ends[0] - 1.0, ends[1] - 1.0 if ends[1] < MOST_TIMES else math.inf
+        low, high = ends[0] - 1.0, ends[1] - 1.0 if ends[1] < MAX_TIMES else math.inf
         return min(max(middle, low), high), low, high
 
     def arm_interval(self, a: int) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from armwise.native.likelihood import largest
 
 _FINE = 1e-4  # of the range: how exact the ends are, outwards
 _ANGLES = (np.arange(720) + 0.5) * (math.pi / 360.0)
-_LEAST = 1e-12  # not 0: the best values tie
+_MIN_CRITICAL = 1e-12  # not 0: the best values tie
 _TIED = 5e-9  # log likelihoods closer than this are equal up to rounding
 _UNSEEN, _RAREST = 2.5, 0.3  # the law's skewness over that of a log, which lacks the rarest rows; the least share
 
@@ -116,7 +116,7 @@ def critical(covariance: Floats, level: float = 0.95) -> float:
     (1.51, 1.96)
     """
     if level <= 0.0:  # a low level, of which ``heavier`` leaves nothing: what fits the log best, and no more
-        return _LEAST
+        return _MIN_CRITICAL
     values, vectors = np.linalg.eigh(covariance)
     values = np.maximum(values, 1e-9 * values.max())
     root = vectors * np.sqrt(values)

@@ -16,7 +16,7 @@ from armwise.native.sequences import STATE, advance_lower
 IntervalKind = Literal[
     "auto", "cressie-read", "skew-corrected", "normal", "bootstrap", "bernstein", "betting", "sequence"
 ]
-_LARGEST_SHARE = 0.9  # share of the rows in one cluster above which the jackknife is uninformative
+_MAX_SHARE = 0.9  # share of the rows in one cluster above which the jackknife is uninformative
 INTERVALS: tuple[IntervalKind, ...] = get_args(IntervalKind)
 
 
@@ -233,7 +233,7 @@ class Clusters:
 
         What a large cluster has pulled the mean towards itself is given back by 1 - its share of the rows.
         """
-        share = np.minimum(self.counts / n, _LARGEST_SHARE)[:, None]
+        share = np.minimum(self.counts / n, _MAX_SHARE)[:, None]
         centred = (self.sums - self.counts[:, None] * mean) / (1.0 - share)
         covariance: Floats = centred.T @ centred / n * ((self.n - 1.0) / self.n)
         return covariance

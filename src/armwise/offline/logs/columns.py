@@ -30,7 +30,7 @@ from armwise.offline.logs.labels import Ints, are_ids, labels_of, whole
 from armwise.offline.logs.rows import ColumnNames, LogBlock, LogError, WeakLogWarning, padded, places_of, row_problems
 
 Block = dict[str, np.ndarray]  # one array a column; a column of lists is an array of objects, or 2-d
-_SAMPLE, _FEWEST = 1 << 15, 200  # rows to look for outcomes in
+_SAMPLE, _MIN_ROWS = 1 << 15, 200  # rows to look for outcomes in
 _OPTIONS = ("contexts", "arms", "rewards", "probabilities", "timestamps", "arm_features", "available")
 MAX_STRINGS = 1000  # different strings in a context column: more than that is an identifier, not a feature
 _FEW_NUMBERS = 12  # different numbers up to which a column of strings is one of categories
@@ -225,7 +225,7 @@ class TableSource:
         """Take unnamed columns out of the contexts that tell the outcome or the arm."""
         c = self._columns
         block = {name: values[:_SAMPLE] for name, values in first.items()}
-        if not block or len(block[c.arms]) < _FEWEST:
+        if not block or len(block[c.arms]) < _MIN_ROWS:
             return self._warn(())
         rewards = np.nan_to_num(outcomes("reward", c.rewards, block[c.rewards])[0])
         arms = np.unique(block[c.arms].astype(str), return_inverse=True)[1]

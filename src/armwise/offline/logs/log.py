@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from armwise.offline.logs.checks.drift import DriftCheck
 
 BATCH = 65_536  # rows a batch: large enough to vectorise, small enough to stay in the cache
-_KEPT = 10_000  # maximum of problems kept by an error, to bound memory
+_MAX_PROBLEMS = 10_000  # maximum of problems kept by an error, to bound memory
 
 
 class BlockSource(Protocol):
@@ -372,7 +372,7 @@ class Log:
         for rows in self._source.batches(BATCH, True):
             new = problems(rows)
             total += len(new)
-            found += new[: max(0, _KEPT - len(found))]
+            found += new[: max(0, _MAX_PROBLEMS - len(found))]
         if total:
             raise LogError(found, total)
 

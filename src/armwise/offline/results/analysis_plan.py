@@ -20,7 +20,7 @@ _MOVED = (
 )
 _FEW_ARMS = 6  # whose probabilities are named
 _WIDTH, _INDENT = 100, 12
-_MOST_LINES = 4  # of the names of columns
+_MAX_LINES = 4  # of the names of columns
 
 ESTIMATORS = {
     "ips": "inverse propensity score: unbiased if the probabilities are right, high variance",
@@ -74,8 +74,8 @@ class Plan:
             label = name
             for part in text.split("; ") if name == "columns" else [text]:
                 lines = textwrap.wrap(part, _WIDTH - _INDENT) or [""]
-                if name == "columns" and len(lines) > _MOST_LINES and not explain:
-                    lines = [*lines[: _MOST_LINES - 1], "... and others (--explain names all)"]
+                if name == "columns" and len(lines) > _MAX_LINES and not explain:
+                    lines = [*lines[: _MAX_LINES - 1], "... and others (--explain names all)"]
                 found += [f"  {label:<{_INDENT - 2}}{lines[0]}", *(" " * _INDENT + line for line in lines[1:])]
                 label = ""
         return found

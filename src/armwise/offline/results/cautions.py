@@ -42,7 +42,7 @@ _OTHERS = (
 )
 _ORDER = (*_NO_ANSWER, *_OTHERS)
 _NUMBERS = re.compile(r"\d[\d,.]*%?")
-_MOST = 3  # subjects named for one finding
+_MAX_SUBJECTS = 3  # subjects named for one finding
 
 Finding = tuple[str, str]  # of what (a policy, a segment; empty for the whole log), and the text
 
@@ -73,7 +73,8 @@ def merged(findings: Iterable[Finding]) -> list[str]:
         if "" in by_subject:
             found.append(by_subject[""])
             continue
-        also = ", ".join(others[:_MOST]) + (f" and {len(others) - _MOST} more" if len(others) > _MOST else "")
+        named, more = others[:_MAX_SUBJECTS], len(others) - _MAX_SUBJECTS
+        also = ", ".join(named) + (f" and {more} more" if more > 0 else "")
         found.append(f"{subject}: {by_subject[subject]}" + (f" (also {also})" if others else ""))
     return found
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from armwise.offline.results.evaluations import Evaluations
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}  # behind numbers, over lines
-_SEVERAL, _MOST = 4, 20  # policies with every estimator, segments in a picture
+_MAX_POLICIES, _MAX_SEGMENTS = 4, 20  # policies with every estimator, segments in a picture
 MAX_LINES = 6  # arms in a picture of drift
 _LINES = ("o-", "s--", "^-.", "d:", "v-", "x--")  # readable without colour
 _COLOURS = ("#0b6fa4", "#c05621", "#2f855a", "#6b46c1", "#b3261e", "#5f6c7b")
@@ -81,7 +81,7 @@ def evaluation_figure(result: Evaluation, *, said: bool = False) -> Any:
     verdict = "" if said else result.verdict
     estimates = list(result.values())
     lines = [(_name(e), e, bool(result.verdict)) for e in estimates]
-    for segment, inside in list(result.segments.items())[:_MOST]:
+    for segment, inside in list(result.segments.items())[:_MAX_SEGMENTS]:
         last = list(inside.values())[-1]
         lines.append((f"{segment[:40]}, {_name(last)}", last, bool(inside.verdict)))
     figure = _figure(7.5, 1.5 + 0.5 * len(lines) + _room(verdict))
@@ -110,7 +110,7 @@ def evaluation_figure(result: Evaluation, *, said: bool = False) -> Any:
 def several_figure(results: Evaluations, *, said: bool = False) -> Any:
     """Intervals by policy and estimator (of many policies the last one's), what the log earned, lifts beside."""
     verdict = "" if said else results.verdict
-    shown = -1 if len(results) > _SEVERAL else 0  # the rest is in the table
+    shown = -1 if len(results) > _MAX_POLICIES else 0  # the rest is in the table
     lines = [(name, e, each) for name, each in results.items() for e in list(each.values())[shown:]]
     lifts = {name: each.lift for name, each in results.items() if each.lift is not None}
     figure = _figure(10 if lifts else 7.5, 1.6 + 0.42 * len(lines) + _room(verdict))

@@ -25,7 +25,7 @@ from armwise.service.model.dims import AUTOMATIC, NEVER, SAMPLE, next_look, want
 from armwise.service.model.model import Model
 
 APP = "default"  # the application's name in the journal, as ``armwise serve`` calls its only one
-MOST_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
+MAX_KEPT = 1000  # decisions of one call whose features stay in memory until they are learnt
 
 Given = tuple[str, float, Any]  # a decision's id, its reward, its cost (None: not given)
 
@@ -73,7 +73,7 @@ class Backend(ABC):
             self.catch_up(len(requests))
             if self._look_at < NEVER:
                 self._look(requests)
-            engine, keep = self.engine, len(requests) <= MOST_KEPT
+            engine, keep = self.engine, len(requests) <= MAX_KEPT
             now = engine.now()
             writes = [
                 engine.prepare(APP, a.context, a.arms, id=a.id, tokens=a.tokens, now=now, keep=keep) for a in requests

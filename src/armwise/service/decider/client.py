@@ -35,8 +35,8 @@ from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, check_list_re
 from armwise.service.engine.requests.slots import MARK, SlotsRequest, offered_by_slot, slot_id
 from armwise.service.model.lessons import read_lessons
 
-_MOST = 1000  # decisions or rewards per request
-_MOST_REMEMBERED = 100_000  # remembered decisions that were answered without the service
+_MAX_BATCH = 1000  # decisions or rewards per request
+_MAX_REMEMBERED = 100_000  # remembered decisions that were answered without the service
 _PIECE = 500_000  # bytes of warm-start rows per request
 _INVALID = frozenset({400, 409, 413, 422})
 _AGAIN = frozenset({429, 502, 503, 504})  # statuses after which a request is retried
@@ -137,8 +137,8 @@ class Client(AsyncVerbs):
             # Choose the id here, so that a retry finds the decision it made.
             asked.append((uuid.uuid4().hex if read.id is None else read.id, read.context, read.arms))
         found: list[Decided] = []
-        for start in range(0, len(asked), _MOST):
-            some = asked[start : start + _MOST]
+        for start in range(0, len(asked), _MAX_BATCH):
+            some = asked[start : start + _MAX_BATCH]
             bodies = [
                 b'{"id":%s,"context":%s,"arms":[%s]}'
                 % (json.dumps(id).encode(), context, b",".join(map(bytes, arms.raws)))
@@ -266,13 +266,13 @@ class Client(AsyncVerbs):
         every = read_pairs(rewards)
         pairs = [pair for pair in every if _event(pair[0]) not in self._fell_back]
         found: list[Receipt] = []
-        for start in range(0, len(pairs), _MOST):
+        for start in range(0, len(pairs), _MAX_BATCH):
             sent = [
                 _named(id)
                 | {"value": value}
                 | ({} if cost is None else {"cost": read_cost(cost)})
                 | ({"final": True} if final else {})
-                for id, value, cost in pairs[start : start + _MOST]
+                for id, value, cost in pairs[start : start + _MAX_BATCH]
             ]
             answers = json.loads(self._keyed("/v1/batch/rewards", json.dumps({"rewards": sent}).encode()))
             found += [_receipt(answer) for answer in answers["rewards"]]
@@ -321,7 +321,7 @@ class Client(AsyncVerbs):
     def _remember(self, id: str) -> None:
         with self._lock:
             self._fell_back[id] = None
-            while len(self._fell_back) > _MOST_REMEMBERED:
+            while len(self._fell_back) > _MAX_REMEMBERED:
                 del self._fell_back[next(iter(self._fell_back))]
 
     def explain(self, decision: Decided) -> Explanation:

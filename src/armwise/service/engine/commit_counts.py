@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from armwise.service.journal.events import Decision, Expiry, Reward, Row
 from armwise.service.journal.writes import Write
 
-MOST_ARMS = 50  # per application that are counted by their names, those that come first; the others together
-MOST_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come; at times twice as many
+MAX_ARMS = 50  # per application that are counted by their names, those that come first; the others together
+MAX_REMEMBERED = 20_000  # decisions whose arms are known when their rewards come; at times twice as many
 OTHER, UNKNOWN = "(other)", "(unknown)"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds of a commit
 
@@ -43,7 +43,7 @@ class CommitCounts:
                 if write.names:
                     arm = write.names[event.order[event.arm] if event.order else event.arm]
                     known = self._arms.setdefault(row.app, set())
-                    if len(known) < MOST_ARMS:
+                    if len(known) < MAX_ARMS:
                         known.add(arm)
                     elif arm not in known:
                         arm = OTHER
@@ -56,5 +56,5 @@ class CommitCounts:
                 self.late[row.app] += event.late
             elif isinstance(event, Expiry):
                 self.expired[row.app] += 1
-        if (more := len(self._arm_of) - MOST_REMEMBERED) > MOST_REMEMBERED:  # as in ``Learner._fold``
+        if (more := len(self._arm_of) - MAX_REMEMBERED) > MAX_REMEMBERED:  # as in ``Learner._fold``
             self._arm_of = dict(itertools.islice(self._arm_of.items(), more, None))

@@ -19,7 +19,7 @@ from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import check_merges
 from armwise.service.model.trial import check_creation
-from armwise.service.model.versions import MOST, by_role, role
+from armwise.service.model.versions import MAX_VERSIONS, by_role, role
 
 if TYPE_CHECKING:
     from armwise.service.engine.interface import ServedEngine
@@ -65,8 +65,8 @@ def add_version(engine: ServedEngine, app: str, name: str, creation: Creation, s
         raise InvalidInput(f"name must not be v and a number, which are those of unnamed versions, got {name!r}")
     if name in leader.versions:
         raise Conflict(f"{app} has a version {name} already: remove it first, or take another name")
-    if len(leader.versions) >= MOST:
-        raise Conflict(f"{app} has {MOST} versions beside the one that leads, which is the most: remove one")
+    if len(leader.versions) >= MAX_VERSIONS:
+        raise Conflict(f"{app} has {MAX_VERSIONS} versions beside the one that leads, which is the most: remove one")
     if creation.rewards != leader.rewards or (leader.arms and creation.arms != leader.arms):
         raise InvalidInput("a version must have the arms and rewards of the application")
     _check_share(leader, name, share)

@@ -19,7 +19,7 @@ log = logging.getLogger("armwise.service")
 
 Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
-MOST = 512  # groups in one commit
+MAX_GROUPS = 512  # groups in one commit
 STALL = 5.0  # seconds that a commit may take before waiting requests are refused
 BUSY = 0.25  # seconds after a commit in which others are expected
 PROVED = 3.0  # seconds for which a write says that there can be another
@@ -151,7 +151,7 @@ class Writer:
             raise Unavailable("the service is stopping")
         if not self.moving:
             raise Unavailable(f"the journal has not moved for {self._stall:g} s")
-        if self._queue.qsize() > self._backlog:
+        if self._queue.qsize() > self._backlog:  # backpressure
             raise Unavailable(f"{self._backlog} requests are waiting to be written")
         self._queue.put((group, done, via))
 
@@ -211,7 +211,7 @@ class Writer:
                         groups.append(item)
                     else:
                         tasks.append(item)
-                    if len(groups) >= MOST:
+                    if len(groups) >= MAX_GROUPS:
                         break
                     item = self._queue.get_nowait()
             except System.Empty:
@@ -273,7 +273,7 @@ class Writer:
         """The groups that came while another process appended, and that may join the batch in hand."""
         taken: list[_Submitted] = []
         with self._answering, contextlib.suppress(System.Empty):
-            while self._in_hand and not self._next and len(self._in_hand) < MOST:
+            while self._in_hand and not self._next and len(self._in_hand) < MAX_GROUPS:
                 item = self._queue.get_nowait()
                 if isinstance(item, tuple) and joins(item[0]):
                     taken.append(item)

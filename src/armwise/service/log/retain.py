@@ -35,7 +35,7 @@ log = logging.getLogger("armwise.service")
 EVERY = 600.0  # seconds between two turns
 SOON = 5.0  # seconds until a leading process finds an erasure that another one took
 BATCH = 50  # decisions that go in one transaction: requests wait for it
-MOST = 100_000  # decisions that are looked up before they go
+MAX_LOOKED_UP = 100_000  # decisions that are looked up before they go
 MAX_REST = 2.0  # seconds between erasures: three times as long as the last ones took, and no longer
 MAX_ANSWERS = 10_000  # of erasures that were done together
 TRIES = 3  # to drop what was found, where a model is made anew meanwhile
@@ -375,7 +375,7 @@ class Retention:
                     (at < turn.before and seq not in running) or seq <= turn.deleted.get(app, 0) or seq in turn.erased
                 )
                 if KINDS.get(kind) is Decision and goes and seq not in waiting:
-                    if len(found) < MOST:
+                    if len(found) < MAX_LOOKED_UP:
                         found[app, id] = [seq]
                     elif again < 0:
                         again = seq - 1

@@ -24,13 +24,13 @@ from armwise.native.decisions import learn_beside, revise_beside, surplus
 from armwise.native.simd import aligned_zeros
 from armwise.service.model.drawing.encoded import Lesson
 
-LEAST_DECISIONS = 2000  # before the tests are believed
+MIN_DECISIONS = 2000  # before the tests are believed
 # Decisions times the squared mean reward over its variance, and the sum of two tests in standard deviations. What
 # matters grows as decisions do: where arms change places with a value of the context, at rates of 2 to 6 %, the sum is
 # about 2 after 5,000 decisions and 12 after 13,000, and -3 on average where columns say nothing.
 ENOUGH = 250.0
-START, MOST = -0.5, 2.0  # the sum below which columns are held to say nothing, at ``ENOUGH`` and at most
-MOST_DIM = 1024  # beyond, sums of as many squared numbers are not worth their memory
+START, MAX_SUM = -0.5, 2.0  # the sum below which columns are held to say nothing, at ``ENOUGH`` and at most
+MAX_DIM = 1024  # beyond, sums of as many squared numbers are not worth their memory
 GROWTH = 1.1  # of the decisions between two looks
 
 
@@ -53,7 +53,7 @@ class ArmsAlone(saving.Saved):
         # The squares of rows with interactions; those rows, and those without, times their rewards.
         self.sums = np.zeros((3, dim))
         self.rewards = np.zeros(3)  # their number, sum and sum of squares
-        self.due = float(LEAST_DECISIONS)  # the number at which the test is looked at again
+        self.due = float(MIN_DECISIONS)  # the number at which the test is looked at again
         self.decides = False
 
     @classmethod
@@ -61,7 +61,7 @@ class ArmsAlone(saving.Saved):
         """Make the companion of an agent that crosses contexts and arms, tries all arms for ever, and revises."""
         if optimism is None or optimism.epsilon <= 0.0 or optimism.ridge.counted:
             return None
-        fits = encoder.interactions and encoder.dim <= MOST_DIM
+        fits = encoder.interactions and encoder.dim <= MAX_DIM
         return cls(encoder.dim, optimism.ridge.lam) if fits else None
 
     def row(self, tokens: RequestTokens, scaling: Scaling) -> Floats:
@@ -83,15 +83,15 @@ class ArmsAlone(saving.Saved):
     def test_interactions(self) -> None:
         """Set ``decides`` by whether the interactions matter."""
         n, total, squares = self.rewards.tolist()
-        self.due = max(float(LEAST_DECISIONS), GROWTH * n)
+        self.due = max(float(MIN_DECISIONS), GROWTH * n)
         self.decides = False
         variance = (squares - _dot(self.ridge.theta[0], self.sums[2])) / max(n, 1.0)
-        if n < LEAST_DECISIONS or not variance > 0.0:
+        if n < MIN_DECISIONS or not variance > 0.0:
             return
         known = total * total / (n * variance)
         if known >= ENOUGH:
             found = surplus(self.ridge.models, self.crossed, self.sums, variance)
-            self.decides = found < min(MOST, START + known / ENOUGH - 1.0)
+            self.decides = found < min(MAX_SUM, START + known / ENOUGH - 1.0)
 
     def fade(self, keep: float) -> None:
         """Let what was learnt so far count ``keep`` times as much as before."""

@@ -23,8 +23,8 @@ RARELY = 20_000.0  # decisions until a false alarm, in the mean, at least
 WARM_UP = 50  # decisions that only say what is usual
 ALLOWED = 0.05  # ranges of the rewards that are no drift worth an alarm
 KEEP = 0.02  # of what was learnt before an alarm
-MOST_ALARMS = 16  # that are remembered
-MOST_OPEN = 256  # decisions whose rewards are waited for; those made meanwhile are not watched
+MAX_ALARMS = 16  # that are remembered
+MAX_OPEN = 256  # decisions whose rewards are waited for; those made meanwhile are not watched
 LATE = 60_000  # milliseconds after its deadline for which a decision is waited for
 
 
@@ -68,7 +68,7 @@ class DriftDetector(Saved):
         >>> DriftDetector().room
         True
         """
-        return len(self.open) < MOST_OPEN
+        return len(self.open) < MAX_OPEN
 
     def watch(self, decision: int, expected: float | None, deadline: int) -> None:
         """Watch a new decision.
@@ -84,7 +84,7 @@ class DriftDetector(Saved):
         >>> drift = DriftDetector(); drift.watch_if_room(7, 0.5, 1000, 0); list(drift.open)
         [7]
         """
-        if len(self.open) < MOST_OPEN:
+        if len(self.open) < MAX_OPEN:
             self.open[decision] = expected, deadline
         else:
             self.overdue(now)
@@ -129,7 +129,7 @@ class DriftDetector(Saved):
         >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.alarms
         [[9, 0.25]]
         """
-        self.alarms = [*self.alarms, [version, kept]][-MOST_ALARMS:]
+        self.alarms = [*self.alarms, [version, kept]][-MAX_ALARMS:]
 
     def faded(self, decision: int, before: float, after: float) -> float:
         """The outcome to learn of a decision whose assumed reward (``before``) has faded since.

@@ -22,7 +22,7 @@ from armwise.service.journal.events import Creation, Decision
 from armwise.service.model.build import build_model
 from armwise.service.model.model import DrawRequest, Model
 
-MOST_ARMS = 1 << 17  # more do not fit into a request
+MAX_ARMS = 1 << 17  # more do not fit into a request
 NEW, ROUNDS = 4, 7  # requests invented: so many are new, and those after them the same one again and again
 
 
@@ -37,7 +37,7 @@ def rehearse(model: Model, k: int = 0) -> None:
     """
     # Two arms or three where any number will do, so that what has a place per arm is seen to vary.
     names = model.arms or [str(i) for i in range(model.agent.n_arms or 2 + k % 2)]
-    arms = read_arms([msgspec.json.encode(name) for name in names[:MOST_ARMS]])
+    arms = read_arms([msgspec.json.encode(name) for name in names[:MAX_ARMS]])
     # A number is scaled by those before it, so only what has none is seen to come again.
     context: dict[str, Any] = {"key": f"value {k}", "number": k} if k < NEW else {"key": "value"}
     if model.agent.sees == "advice":

@@ -29,7 +29,7 @@ from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import DecisionOutcome, DrawRequest, Model
 
 log = logging.getLogger("armwise.service")
-MOST = 8  # versions beside the one that leads
+MAX_VERSIONS = 8  # versions beside the one that leads
 
 
 _OURS = re.compile(r"v\d+")  # what is not named is called after the event that it began with
@@ -155,7 +155,7 @@ def fold_version(leader: Model, row: Row, make: Callable[[Any], Model]) -> Model
     event = row.event
     assert isinstance(event, Version)
     leader.versions_changed_at, there = row.seq, leader.versions.get(event.name)
-    if event.made is not None and there is None and event.name != leader.name and len(leader.versions) < MOST:
+    if event.made is not None and there is None and event.name != leader.name and len(leader.versions) < MAX_VERSIONS:
         model = make(event.made)
         model.name, model.since, model.version = event.name, row.seq, row.seq
         model.scaler, model.counts = leader.scaler, leader.counts

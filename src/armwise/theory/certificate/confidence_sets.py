@@ -241,7 +241,7 @@ class Points:
     sums: Floats
 
 
-MOST_POINTS = 3_000
+MAX_POINTS = 3_000
 
 
 def points(rounds: Rounds, T: int) -> Points:
@@ -257,9 +257,9 @@ def points(rounds: Rounds, T: int) -> Points:
                 rows.append(x)
                 counts.append(0.0)
                 sums.append(0.0)
-                if len(rows) > MOST_POINTS:
+                if len(rows) > MAX_POINTS:
                     raise ValueError(
-                        f"more than {MOST_POINTS:,} distinct rows were played: a certificate for a kernel needs their "
+                        f"more than {MAX_POINTS:,} distinct rows were played: a certificate for a kernel needs their "
                         "matrix; round the features, or state linear rewards in features of the kernel"
                     )
             counts[at] += 1.0
@@ -299,7 +299,7 @@ class KernelSet(ConfidenceSet):
         for t, (X, arm) in enumerate(zip(block.X, block.arms)):
             key = X.tobytes()
             if key not in self._seen:
-                if len(self._seen) >= MOST_POINTS:  # contexts that do not come back are not worth keeping
+                if len(self._seen) >= MAX_POINTS:  # contexts that do not come back are not worth keeping
                     self._seen.clear()
                 self._seen[key] = self._differences(X)
             upper[t] = self._seen[key][arm]
@@ -322,7 +322,7 @@ def _comparisons(rounds: Rounds, T: int) -> int:
     total = 0
     for block in rounds.blocks(T):
         total += len(block) * (block.X.shape[1] - 1)
-        if len(pairs) < MOST_POINTS:
+        if len(pairs) < MAX_POINTS:
             pairs.update((X.tobytes(), int(arm)) for X, arm in zip(block.X, block.arms))
     K = rounds.n_arms
-    return max(2, len(pairs) * (K - 1) if len(pairs) < MOST_POINTS else total)
+    return max(2, len(pairs) * (K - 1) if len(pairs) < MAX_POINTS else total)

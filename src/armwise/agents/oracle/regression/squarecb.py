@@ -22,8 +22,8 @@ PRACTICAL = 25.0  # gamma of ``gamma=None`` and exponent 1/2, times the deviatio
 GROWTH = 2 / 3  # the exponent of ``gamma=None``
 SAME = 500  # the round at which all exponents of ``gamma=None`` have the same gamma_t
 EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
-LEAST_NOISE = 0.01  # of the rewards' range
-LEAST_VARIANCE = 0.001  # of its square
+MIN_NOISE = 0.01  # of the rewards' range
+MIN_VARIANCE = 0.001  # of its square
 
 
 class SquareCB(RegressionAgent):
@@ -117,8 +117,8 @@ class SquareCB(RegressionAgent):
             return PRACTICAL / (self.scale * (1.0 if self._range is None else self._range.extent))
         deviation, extent = self._noise.deviation, self._noise.extent or 1.0  # gamma is in units of one over a reward
         if self.first_order:
-            return FIRST_ORDER * extent / (self.scale * max(deviation * deviation, LEAST_VARIANCE * extent * extent))
-        return PRACTICAL / (self.scale * max(deviation, LEAST_NOISE * extent))
+            return FIRST_ORDER * extent / (self.scale * max(deviation * deviation, MIN_VARIANCE * extent * extent))
+        return PRACTICAL / (self.scale * max(deviation, MIN_NOISE * extent))
 
     def _probabilities(self, context: Floats) -> Floats:
         gamma = regression.gap_scale(self.t, *self._schedule())

@@ -23,7 +23,7 @@ _OFF = 5.5  # standard errors; with thousands of moments one in a thousand logs 
 _FAR = 3.0  # standard deviations at which a context counts no more, so that no single row decides
 _ENOUGH = 30  # effective rows of an arm below which it is not judged
 _SAME = 0.95  # correlation of "is not zero" with the reward's: then the column is the reward by another name
-_FEWEST, _NEVER = 20, math.log(1e-9)  # rows, and the chance, at which "only where the reward is" is no accident
+_MIN_ROWS, _NEVER = 20, math.log(1e-9)  # rows, and the chance, at which "only where the reward is" is no accident
 _SHOWN = 30  # columns for a picture
 
 
@@ -177,7 +177,7 @@ class Balance:
         """Columns where all rows of the one are rows of the other as well, which chance does not explain."""
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.nan_to_num(inner * np.log(outer / self._reward[3]))
-        found = (self._reward[0] == inner) & (inner >= _FEWEST) & (chance < _NEVER)
+        found = (self._reward[0] == inner) & (inner >= _MIN_ROWS) & (chance < _NEVER)
         return [self.name(int(j)) for j in np.flatnonzero(found)]
 
     def unequal(self) -> list[str]:

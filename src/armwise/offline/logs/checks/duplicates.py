@@ -10,8 +10,8 @@ from armwise.core.agent import Floats
 from armwise.offline.logs.labels import Ints
 
 MAX_SAMPLE = 50_000  # rows examined
-_FEWEST = 20  # copies below which no warning is given
-_SHARE = 0.005  # share of the rows below which no warning is given
+_MIN_COPIES = 20  # copies below which no warning is given
+_MIN_SHARE = 0.005  # share of the rows below which no warning is given
 _ALL = 0.998  # of the rows that share a context with another: if so many share the outcome, they are copies
 _SAID = (
     "{:,} of {:,} rows are copies of other rows in every column: remove them, or if they are decisions of the same "
@@ -38,12 +38,12 @@ def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabil
     '600 of 900 rows are copies of other rows in e'
     """
     n = len(outcome[0])
-    if not others or n < 2 * _FEWEST:
+    if not others or n < 2 * _MIN_COPIES:
         return ""
     context = _combined([_ids(values) for values in others])
     whole = _combined([context, *(_ids(values) for values in outcome)])
     n_copies = n - (int(whole.max()) + 1)
-    if n_copies < max(_FEWEST, _SHARE * n):
+    if n_copies < max(_MIN_COPIES, _MIN_SHARE * n):
         return ""
     times = _times(whole)
     if times > 1:
@@ -66,7 +66,7 @@ def _times(ids: Ints) -> int:
     """
     counts = np.bincount(ids)
     rest = np.delete(counts, ids[-1])  # of a longer log the last row may have lost its copies
-    return int(np.gcd.reduce(rest)) if len(rest) >= _FEWEST else 1
+    return int(np.gcd.reduce(rest)) if len(rest) >= _MIN_COPIES else 1
 
 
 def _ids(values: np.ndarray) -> Ints:

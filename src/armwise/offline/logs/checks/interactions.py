@@ -20,14 +20,14 @@ from armwise.offline.logs.checks.duplicates import MAX_SAMPLE
 from armwise.offline.logs.rows import Ints, LogBlock
 
 _CELLS = 5_000_000  # numbers of contexts kept at most
-_MOST_PRODUCED = 64  # columns whose products are tried
+_MAX_PRODUCED = 64  # columns whose products are tried
 _PRODUCT_ARMS, _TREE_ARMS = 8, 3  # the most frequent arms are judged
 _FAR = 3.0  # standard deviations at which a context counts no more
 _STEPS = (0.1, 0.25, 0.5, 0.75, 0.9)  # quantiles of a context at which steps are tried
 _FALSE_ALARM = 0.004  # chance that bends, and that products speak against right probabilities
 _PREDICTED = 4.5  # standard errors of a tree's predictions: 1/p has a long tail, which makes larger ones by chance
 _PREDICTED_OF_TWO = 3.0  # likewise of two arms, whose residuals have no long tail
-_FEWEST, _ENOUGH = 500, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
+_MIN_ROWS, _ENOUGH = 500, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
 
 
 class RowSample:
@@ -63,7 +63,7 @@ class RowSample:
 
     @staticmethod
     def _most(d: int) -> int:
-        return min(MAX_SAMPLE, max(_CELLS // max(d, 1), _FEWEST))
+        return min(MAX_SAMPLE, max(_CELLS // max(d, 1), _MIN_ROWS))
 
     def _thin(self, step: int) -> None:
         self._step = step
@@ -100,7 +100,7 @@ class RowSample:
         often = np.argsort(-np.bincount(arms, minlength=self._n_arms), kind="stable")
         residuals = [(int(a), _residual(arms, p, int(a), self._n_arms)) for a in often[:_PRODUCT_ARMS]]
         residuals = residuals[:1] if self._n_arms == 2 else residuals
-        some = moving[:_MOST_PRODUCED]
+        some = moving[:_MAX_PRODUCED]
         Z = np.clip((X[:, some] - X[:, some].mean(axis=0)) / spread[some], -_FAR, _FAR)
         product = self._worst_bend(Z, some, residuals) or self._worst_product(Z, some, residuals)
         return product or self._tree(X[:, moving], residuals[:_TREE_ARMS])
@@ -156,7 +156,7 @@ class RowSample:
                 f"(arm {worst[3]}, {worst[0]:.0f} standard errors)")  # fmt: skip
 
     def _tree(self, X: Floats, residuals: list[tuple[int, Floats]]) -> str:
-        if len(X) < _FEWEST:
+        if len(X) < _MIN_ROWS:
             return ""
         try:
             from sklearn.ensemble import HistGradientBoostingRegressor

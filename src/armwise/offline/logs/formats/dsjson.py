@@ -33,7 +33,7 @@ _SLOTS = (
     "armwise.offline.evaluate_slates"
 )
 MAX_UNITED = 500  # different arms of a log that are told apart by their names; above, by their places
-_MOST = 20_000_000  # numbers in a block of arm features
+_MAX_NUMBERS = 20_000_000  # numbers in a block of arm features
 
 
 def read(
@@ -193,7 +193,7 @@ class Events:
     def batches(self, size: int, contexts: bool) -> Iterator[LogBlock]:
         wanted = contexts and self._features
         if wanted:
-            size = max(1, min(size, _MOST // (self.n_arms * max(1, len(self.arm_feature_names)))))
+            size = max(1, min(size, _MAX_NUMBERS // (self.n_arms * max(1, len(self.arm_feature_names)))))
         start, events = 0, []
         for _, event, _wrong_or_empty in self._events():
             events.append(event)

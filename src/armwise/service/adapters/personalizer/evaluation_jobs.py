@@ -39,9 +39,9 @@ from armwise.service.model.build import build_model
 from armwise.service.web.http import Call, Problem, Response, Route, read_object, reply
 from armwise.service.web.offload import in_thread
 
-MOST_KEPT = 20  # evaluations of an application: they are part of its settings
-MOST_POLICIES = 5
-MOST_EVENTS = 100_000  # the newest are taken
+MAX_KEPT = 20  # evaluations of an application: they are part of its settings
+MAX_POLICIES = 5
+MAX_EVENTS = 100_000  # the newest are taken
 _STATUS = {"Succeeded": "completed", "Running": "pending", "Failed": "failed"}  # 2022 and before
 _running: set[tuple[int, str, str]] = set()  # engine, application, id
 
@@ -129,8 +129,8 @@ def _keep(engine: ServedEngine, app: str, id: str, record: dict[str, Any] | None
             found.pop(id, None)
         elif only_if_there and id not in found:
             return  # deleted meanwhile
-        elif id not in found and len(found) >= MOST_KEPT:
-            raise Problem(400, "OperationNotAllowed", f"{MOST_KEPT} evaluations are kept: delete one first")
+        elif id not in found and len(found) >= MAX_KEPT:
+            raise Problem(400, "OperationNotAllowed", f"{MAX_KEPT} evaluations are kept: delete one first")
         else:
             found[id] = record
         engine.configure(app, Change(extra=extra | {"evaluations": found}))
@@ -155,8 +155,8 @@ def begin(engine: ServedEngine, app: str, id: str, body: bytes) -> dict[str, Any
     if not start < end:
         raise _invalid("startTime must be before endTime")
     policies = sent.get("policies") or []
-    if not isinstance(policies, list) or len(policies) > MOST_POLICIES:
-        raise _invalid(f"policies must be a list of at most {MOST_POLICIES}")
+    if not isinstance(policies, list) or len(policies) > MAX_POLICIES:
+        raise _invalid(f"policies must be a list of at most {MAX_POLICIES}")
     policies = [read_policy(policy) for policy in policies]
     if len({policy["name"] for policy in policies}) != len(policies):
         raise Problem(400, "DuplicateCustomPolicyNames", "two policies have the same name")
@@ -237,7 +237,7 @@ def logged(engine: ServedEngine, app: str, start: int, end: int) -> Iterator[Ent
 def measure(engine: ServedEngine, app: str, policies: list[dict[str, str]], start: int, end: int) -> dict[str, Any]:
     """Judge all policies on the decisions of a time, by age; status, description and results."""
     extra = engine.model(app).settings.extra
-    newest: collections.deque[Entry] = collections.deque(maxlen=MOST_EVENTS)
+    newest: collections.deque[Entry] = collections.deque(maxlen=MAX_EVENTS)
     n = 0
     for each in logged(engine, app, start, end):
         newest.append(each)
@@ -251,7 +251,7 @@ def measure(engine: ServedEngine, app: str, policies: list[dict[str, str]], star
         for entry, record, judged_now in zip(newest, records, chosen.rows)
         if judged_now
     ]
-    said = [f"the newest {MOST_EVENTS} of {n} decisions"] if n > MOST_EVENTS else []
+    said = [f"the newest {MAX_EVENTS} of {n} decisions"] if n > MAX_EVENTS else []
     if chosen.left_out or chosen.horizon < WHOLE:
         said.append(f"judged by age: {chosen}")
     tables: list[tuple[str, str, str, list[Distribution]]] = [

@@ -41,7 +41,7 @@ log = logging.getLogger("armwise.service")
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
 ANEW = ("create", "import")  # the kinds of events with which a model begins anew
-MOST_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
+MAX_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
 
 
 def fold(
@@ -162,7 +162,7 @@ def drop_oldest(recent: dict[int, Row]) -> dict[int, Row]:
     >>> drop_oldest({})
     {}
     """
-    if (more := len(recent) - MOST_RECENT) <= MOST_RECENT:
+    if (more := len(recent) - MAX_RECENT) <= MAX_RECENT:
         return recent
     for row in itertools.islice(recent.values(), more):
         row.seen = None  # a journal in memory keeps the row

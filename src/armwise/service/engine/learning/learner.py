@@ -26,7 +26,7 @@ from armwise.service.system import SYSTEM, System
 log = logging.getLogger("armwise.service")
 
 Snapshots = list[tuple[str, int, bytes]]
-MOST_PENDING = 20_000  # events kept in memory for the learner
+MAX_PENDING = 20_000  # events kept in memory for the learner
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 AT_ONCE = 500  # events that are read together
 TAIL_SYNC = 0.45  # seconds between syncs of the last acknowledged event's file: commits wait for the same disk
@@ -292,7 +292,7 @@ class Learner:
         for row, write in committed:
             if write.held is not None:
                 write.held.journaled(row.seq)
-        if len(self._committed) < MOST_PENDING:  # beyond, the journal is read; nothing is lost
+        if len(self._committed) < MAX_PENDING:  # beyond, the journal is read; nothing is lost
             self._committed.extend(row for row, _ in committed)
         self.news.set()
 

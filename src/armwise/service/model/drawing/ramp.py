@@ -17,7 +17,7 @@ from armwise.features.encoding.tokens import ArmTokens
 from armwise.native.tokens import found_by_arm
 
 TRIED, KNOWN = 100, 1000
-MOST_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
+MAX_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
 
 
 class DrawCounts(saving.Saved):
@@ -46,7 +46,7 @@ class DrawCounts(saving.Saved):
         before = self.drawn.pop(id, 0)
         self.drawn[id] = before + draws
         self.known += before < KNOWN <= before + draws
-        if len(self.drawn) > MOST_COUNTED:
+        if len(self.drawn) > MAX_COUNTED:
             self.known -= self.drawn.pop(next(iter(self.drawn))) >= KNOWN
 
     def new(self, arms: ArmTokens) -> list[bool] | None:

@@ -16,9 +16,9 @@ from armwise.service.model.drawing.encoded import offered, stack_of
 from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.uplift import Weights, uplift_interval
 
-SLOWEST = 0.25  # seconds of CPU time per decision above which a policy is dropped
+MAX_SECONDS = 0.25  # seconds of CPU time per decision above which a policy is dropped
 ENOUGH = 30  # effective sample size that an interval needs
-MOST_UNKNOWN = 0.05  # share of uncovered decisions above which only bounds are shown
+MAX_UNKNOWN = 0.05  # share of uncovered decisions above which only bounds are shown
 MAX_JUDGED = 50_000  # decisions kept per policy
 
 
@@ -34,7 +34,7 @@ def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dic
     if n:
         uplift, low, high = uplift_interval(policy, Weights(*np.ones((3, n))), rewards, *ends)
         numbers |= {"low": low, "high": high}
-        if unknown_of(policy) <= MOST_UNKNOWN:  # otherwise the estimate would be the middle of the bounds
+        if unknown_of(policy) <= MAX_UNKNOWN:  # otherwise the estimate would be the middle of the bounds
             value = min(max(float(rewards.mean()) + uplift, ends[0]), ends[1])
             numbers |= {"value": value, "uplift": uplift}
     return {"name": name, "n": n, "ess": ess, "warning": "; ".join(_doubts(policy, n, ess)), **numbers}
@@ -56,7 +56,7 @@ def over(interval: Interval, policy: Weights) -> dict[str, Any]:
     0.1
     """
     numbers = interval._asdict() | {"warning": ""}
-    if interval.n and unknown_of(policy) > MOST_UNKNOWN:
+    if interval.n and unknown_of(policy) > MAX_UNKNOWN:
         numbers |= {"value": None, "warning": _doubts(policy, interval.n, float(ENOUGH))[0]}
     return numbers
 
@@ -108,7 +108,7 @@ class Rival:
         self._judged.append((weight, max(ratio for _, ratio in ratios), covered, reward))
         model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
         took = time.thread_time() - started  # CPU time, so that a busy machine does not drop the policy
-        self.too_slow = took if took > SLOWEST else 0.0
+        self.too_slow = took if took > MAX_SECONDS else 0.0
         return None
 
     def _refuse(self, why: str) -> None:

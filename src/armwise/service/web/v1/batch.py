@@ -20,7 +20,7 @@ from armwise.service.web.offload import in_thread
 from armwise.service.web.v1 import schemas
 from armwise.service.web.v1.decisions import DecisionAnswer, draw, is_final, read, retry_key, reward_answer
 
-MOST = 1000  # decisions or rewards in one request
+MAX_BATCH = 1000  # decisions or rewards in one request
 
 
 async def decide(call: Call) -> Response:
@@ -51,8 +51,8 @@ def _asked(call: Call) -> list[ParsedRequest]:
         bodies = msgspec.json.decode(call.body, type=schemas.DecisionsRequest).decisions
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, call.body)}") from None
-    if len(bodies) > MOST:
-        raise InvalidInput(f"decisions: {len(bodies)} in one request, at most {MOST} are accepted")
+    if len(bodies) > MAX_BATCH:
+        raise InvalidInput(f"decisions: {len(bodies)} in one request, at most {MAX_BATCH} are accepted")
     found = []
     for i, body in enumerate(bodies):
         try:
@@ -66,8 +66,8 @@ async def reward(call: Call) -> Response:
     """``POST /v1/batch/rewards``: reward several decisions in one commit, all or none."""
     body = read_object(call.body, {"rewards"})
     rewards = body.get("rewards")
-    if not isinstance(rewards, list) or len(rewards) > MOST:
-        raise InvalidInput(f"rewards must be a list of at most {MOST} objects with id and value")
+    if not isinstance(rewards, list) or len(rewards) > MAX_BATCH:
+        raise InvalidInput(f"rewards must be a list of at most {MAX_BATCH} objects with id and value")
     writes = []
     for i, each in enumerate(rewards):
         if (
