@@ -96,30 +96,33 @@ def test_a_reward_after_a_final_one_moves_the_number_and_is_late(engines: Callab
     assert seen["open"]["n"] == 0
 
 
-def test_what_is_open_is_foretold(engines: Callable[..., Engine]) -> None:
-    """200 shops of 400 decisions: what they bring after the look lies between the ends in 95 % (here at least 90)."""
+@pytest.mark.parametrize(("n", "rate", "clicks"), [(400, 0.3, False), (100, 0.05, True), (30, 0.05, True)])
+def test_what_is_open_is_foretold(n: int, rate: float, clicks: bool) -> None:
+    """200 shops: what their decisions bring after the look lies between the ends in 95 %. Of 100 decisions with about
+    five clicks it did in 77 %, and where no click had come yet it was said to be nothing for sure."""
     from armwise.service.journal.events import Decision, Reward, Row
     from armwise.service.log.earnings import Earnings
 
-    inside, errors = 0, []
+    inside, errors, end = 0, [], 10_000 * n
     for seed in range(200):
         rng = np.random.default_rng(seed)
         earnings, future = Earnings(), 0.0
-        for k in range(400):
+        for k in range(n):
             made = Decision([], [b'"a"'], [1.0], 0, 0, 86_400_000, 0.0, "sum")  # type: ignore[list-item, arg-type]
             earnings.take(1, Row(k, 10_000 * k, "shop", "decision", f"e{k}", b"", made))
-            for _ in range(rng.poisson(0.3)):
-                came, value = 10_000 * k + rng.exponential(600_000), rng.exponential(2.0)
-                if came <= 4_000_000:
+            for _ in range(int(rng.random() < rate) if clicks else rng.poisson(rate)):
+                came, value = 10_000 * k + rng.exponential(600_000), 1.0 if clicks else rng.exponential(2.0)
+                if came <= end:
                     reward = Reward(value, decision=k)
                     earnings.take(1, Row(1000 + k, int(came), "shop", "reward", f"e{k}", b"", reward))
-                elif came - 10_000 * k <= 4_000_000:  # no older than any decision is now
+                elif came - 10_000 * k <= end:  # no older than any decision is now
                     future += value
-        told = earnings.judge(4_000_000, [0.0, 1.0]).open()
+        told = earnings.judge(end, [0.0, 1.0]).open()
+        assert told["high"] > 0.0
         inside += told["low"] <= future <= told["high"]
         errors.append(told["brings"] - future)
-    assert inside >= 180
-    assert abs(np.mean(errors)) < 3.0 * np.std(errors) / np.sqrt(200)
+    assert inside >= 186
+    assert n < 400 or abs(np.mean(errors)) < 3.0 * np.std(errors) / np.sqrt(200)
 
 
 def test_many_arms_are_fifty_rows(engines: Callable[..., Engine]) -> None:

@@ -244,7 +244,12 @@ class Judgement:
         weight = np.searchsorted(waiting, came, side="left") / np.maximum(at_risk, 1)
         per_decision = np.bincount(unit, steps * weight, minlength=len(ages)) if len(unit) else np.zeros(1)
         expected, variance = float((steps * weight).sum()), float((per_decision**2).sum() + (steps**2 * weight).sum())
-        low, high = expected - Z * math.sqrt(variance), expected + Z * math.sqrt(variance)
+        begins = float(self._all["default"].mean()) if len(ages) else 0.0
+        ratio = min(len(waiting) / max(len(ages) - len(waiting), 1), 1.0)
+        low, high = (
+            expected + side * _reach(variance, side * steps, weight, side * (end - begins), ratio, len(waiting))
+            for side, end in zip((-1.0, 1.0), self.ends)
+        )
         oldest = float(ages[-1]) if len(ages) else 0.0
         rewarded = [each for k, each in self._records.items() if not self._closed[k]]
         return {
@@ -290,6 +295,21 @@ def _rates(sums: Floats, counts: np.ndarray) -> list[float]:
 
 def _in_time(record: Record) -> Record:
     return record._replace(rewards=record.rewards[: record.in_time])
+
+
+def _reach(variance: float, steps: Floats, weight: Floats, most: float, ratio: float, waiting: int) -> float:
+    """How far one end of what open decisions bring is from what is expected, as Wilson's interval is from a rate.
+
+    Few steps have a variance that is known badly: one more step of the mean size is reckoned with. Where none was seen
+    that may still come, it is as large as rewards may be, ``most``, and weighs as ``ratio`` says: open decisions per
+    closed one.
+    """
+    up = steps > 0.0
+    brings = float((steps * weight)[up].sum())
+    if not brings and not variance:
+        return max(most, 0.0) * min(Z**2 * (1.0 + ratio), waiting)
+    size = float((steps**2 * weight * (1.0 + weight))[up].sum()) / brings if brings else 0.0
+    return Z**2 * size / 2.0 + Z * math.sqrt(variance + Z**2 * size**2 / 4.0)
 
 
 def _steps(record: Record) -> list[tuple[float, float]]:
