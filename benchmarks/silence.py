@@ -17,6 +17,9 @@ versions of the model, ``log()``, and ``armwise journal export`` with ``armwise 
 half an hour, visitors come six at a time: every two minutes in the first hour, every hour afterwards.
 ``--record FILE`` keeps a line per run, and goes on where an earlier call stopped, as ``told`` does.
 
+``open`` asks what open decisions will probably bring, in shops with few and many rewards, clicks and amounts, and
+prints how often the interval holds what they bring, as far as decisions as old have been seen.
+
 ``weeks`` runs two weeks of a shop whose arms change every day, and evaluates the export with no option at all.
 """
 
@@ -368,6 +371,43 @@ def whole(runs: int, days: float, first: int, record: str) -> None:
     tabulate(list(done.values()))
 
 
+OPEN = {  # decisions, seconds between two, rewards of a decision, one of them
+    "30 decisions, clicks of 5 %": (30, 10.0, 0.05, "click"),
+    "100 decisions, clicks of 5 %": (100, 10.0, 0.05, "click"),
+    "400 decisions, clicks of 2 %": (400, 10.0, 0.02, "click"),
+    "400 decisions, clicks of 5 %": (400, 10.0, 0.05, "click"),
+    "2,000 decisions, clicks of 5 %": (2000, 2.0, 0.05, "click"),
+    "400 decisions, few amounts": (400, 10.0, 0.05, "amount"),
+    "400 decisions, many amounts": (400, 10.0, 0.3, "amount"),
+    "400 decisions, gains and losses": (400, 10.0, 0.3, "gain or loss"),
+}
+
+
+def foretold(seed: int, n: int, every: float, rate: float, kind: str) -> tuple[bool, float]:
+    """Whether what open decisions bring lies between the ends that were told, and the width of these."""
+    rng, earnings, future, end = np.random.default_rng(seed), Earnings(), 0.0, n * every
+    draw = {"click": lambda: 1.0, "amount": lambda: rng.exponential(2.0), "gain or loss": lambda: rng.normal(0.3, 1.0)}
+    for k in range(n):
+        made = Decision(Raw(b"{}"), [Raw(b'"a"')], [1.0], 0, 0, round(1000 * DAY), 0.0, "sum")
+        earnings.take(1, Row(k, round(1000 * every * k), "shop", "decision", f"e{k}", b"", made))
+        for _ in range(int(rng.random() < rate) if kind == "click" else rng.poisson(rate)):
+            after, value = rng.exponential(DELAY), draw[kind]()
+            if every * k + after <= end:
+                came = Row(n + k, round(1000 * (every * k + after)), "shop", "reward", f"e{k}", b"", Reward(value, k))
+                earnings.take(1, came)
+            elif after <= end:
+                future += value
+    told = earnings.judge(round(1000 * end), [0.0, 1.0]).open()
+    return told["low"] <= future <= told["high"], told["high"] - told["low"]
+
+
+def open_ones(runs: int, first: int) -> None:
+    """Print how often what open decisions bring was foretold."""
+    for name, asked in OPEN.items():
+        right, width = np.mean([foretold(seed, *asked) for seed in range(first, first + runs)], axis=0)
+        print(f"{name:32} covers {right:.3f} of {runs}, mean width {width:.1f}", flush=True)
+
+
 def weeks(seeds: int, every: float) -> None:
     """Print what a new user sees: an export of two weeks, in which four of twelve arms are on offer each day."""
     for seed in range(seeds):
@@ -405,7 +445,7 @@ def weeks(seeds: int, every: float) -> None:
 def main() -> None:
     """Run one of the tasks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["agents", "told", "judges", "whole", "weeks"])
+    parser.add_argument("task", choices=["agents", "told", "judges", "whole", "open", "weeks"])
     parser.add_argument("--seeds", type=int, default=20, help="runs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--decisions", type=int, default=20_000)
@@ -420,6 +460,8 @@ def main() -> None:
         told(args.seeds, args.decisions, args.only, args.first, args.record)
     elif args.task == "judges":
         judges(args.seeds, args.days, args.every, args.first)
+    elif args.task == "open":
+        open_ones(args.seeds, args.first)
     elif args.task == "weeks":
         weeks(args.seeds, args.every)
     else:
