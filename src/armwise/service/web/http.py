@@ -208,7 +208,12 @@ class Router:
         self._table: dict[tuple[str, ...], dict[str, Route]] = {}
         for route in routes:
             self._table.setdefault(tuple(route.path.split("/")), {})[route.method] = route
-        self._open = [path for path in self._table if "{}" in path]
+        self._open = {path: tuple(i for i, name in enumerate(path) if name == "{}") for path in self._table}
+        self._places: dict[int, list[tuple[int, ...]]] = {}  # of parameters, by the length of a path
+        for path, places in self._open.items():
+            known = self._places.setdefault(len(path), [])
+            if places and places not in known:
+                known.append(places)
 
     def find(self, method: str, path: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
         """Return the route and its parameters; raise Problem 404 or 405.
@@ -221,10 +226,11 @@ class Router:
         params: tuple[str, ...] = ()
         methods = self._table.get(path)
         if methods is None or "{}" in path:
-            for pattern in self._open:
-                if len(pattern) == len(path) and all(a in ("{}", b) for a, b in zip(pattern, path)):
+            for places in self._places.get(len(path), ()):
+                pattern = tuple(["{}" if i in places else name for i, name in enumerate(path)])
+                if self._open.get(pattern) == places:
                     methods = self._table[pattern]
-                    params = tuple(b for a, b in zip(pattern, path) if a == "{}")
+                    params = tuple([path[i] for i in places])
                     break
             else:
                 raise Problem(404, "NotFound", "there is nothing at this path")
