@@ -8,7 +8,6 @@ unit is assigned once, and is in its numbers once it was shown.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import weakref
 from typing import Annotated, Any, NamedTuple
@@ -228,16 +227,14 @@ async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: 
         key: call.service.experiment(key) for key, flag in flags if flag.is_experiment
     }
 
-    @functools.cache
-    def held() -> bool:
-        return is_held_out(engine, unit.key)
+    is_held = any(flag.control for _, flag in flags) and is_held_out(engine, unit.key)
 
     def settled(key: str, flag: Flag) -> Answer | Assigned | Write:
         """The unit's decision, or the write that makes one."""
         if key in experiments:
             made = experiments[key].prepare(unit.key, unit.attributes, tokens)
             return made if isinstance(made, Write) else Assigned(made, experiments[key].unit_id(unit.key))
-        if flag.control and held():
+        if flag.control and is_held:
             return Assigned(Assignment(flag.control, unit.key, "holdout"), "")
         id = flag.decision(unit.key, now)
         known = kept.get((key, id))
