@@ -22,7 +22,7 @@ import psycopg
 import pytest
 
 import armwise as aw
-from armwise.core import saving
+from armwise.core import policy_document, saving
 from armwise.service.engine.engine import Engine
 from armwise.service.errors import Unavailable
 from armwise.service.journal.databases.postgres import Postgres
@@ -332,6 +332,51 @@ def test_a_session_with_postgresql_is_lost_at_every_statement(
     assert descriptors() <= before, "descriptors stay open"
 
 
+class File:
+    """A file of which every call may fail; it is closed in any case, as the system does it."""
+
+    def __init__(self, raw: Any, faults: Faults) -> None:
+        self._raw, self._faults = raw, faults
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._raw.close()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._raw, name)
+        return lambda *args: self._faults.step(lambda: found(*args), OSError(28, "No space left on device"))
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_exported_policy_is_the_old_one_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    faults, path = Faults(), tmp_path / "policy.json"
+    old, new = (aw.LinUCB(dim=3, alpha=alpha).policy() for alpha in (1.0, 2.0))
+    before, real = descriptors(), os.replace
+
+    def opened(*args: Any, **options: Any) -> File:
+        faults.step(lambda: None, OSError(28, "No space left on device"))  # always before there is a descriptor
+        return File(open(*args, **options), faults)
+
+    monkeypatch.setattr(policy_document, "open", opened, raising=False)
+    monkeypatch.setattr(os, "replace", lambda *args: faults.step(lambda: real(*args), OSError(5, "Input/output error")))
+    n, fired = 0, True
+    while fired:
+        n += 1
+        old.save(path)
+        faults.arm(n, after)
+        with contextlib.suppress(OSError):
+            new.save(path)
+        fired = faults.disarm()
+        assert policy_document.Policy.load(path).checksum in (old.checksum, new.checksum)
+        assert [file.name for file in tmp_path.iterdir()] == ["policy.json"], f"a file stays after call {n}"
+        assert descriptors() <= before, f"a descriptor stays open after call {n}"
+    assert n > 3
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_a_model_file_is_the_old_one_or_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
@@ -339,28 +384,12 @@ def test_a_model_file_is_the_old_one_or_the_new_one(
     faults, path = Faults(), tmp_path / "model.aw"
     old, new = aw.LinUCB(dim=3, alpha=1.0), aw.LinUCB(dim=3, alpha=2.0)
 
-    class File:
-        """A file of which every call may fail; it is closed in any case, as the system does it."""
-
-        def __init__(self, raw: Any) -> None:
-            self._raw = raw
-
-        def __enter__(self) -> File:
-            return self
-
-        def __exit__(self, *error: object) -> None:
-            self._raw.close()
-
-        def __getattr__(self, name: str) -> Any:
-            found = getattr(self._raw, name)
-            return lambda *args: faults.step(lambda: found(*args), OSError(28, "No space left on device"))
-
     def failing(name: str) -> Callable[..., Any]:
         real = getattr(os, name)
 
         def call(*args: Any, **options: Any) -> Any:
             came = faults.step(lambda: real(*args, **options), OSError(5, "Input/output error"))
-            return File(came) if name == "fdopen" else came
+            return File(came, faults) if name == "fdopen" else came
 
         def open_file(handle: int, mode: str) -> File:
             if faults.left == 1:  # it fails before it takes the descriptor over

@@ -6,6 +6,7 @@ the last comma, and a closing brace.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
@@ -141,9 +142,14 @@ def put(path: FilePath, text: str) -> None:
     if not os.path.isdir(folder):
         raise FileNotFoundError(f"{target} cannot be written: there is no folder {folder}")
     beside = f"{target}.{os.getpid()}.tmp"
-    with open(beside, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(beside, target)
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+        raise
 
 
 def describe(
