@@ -29,6 +29,7 @@ from armwise.service.adapters.flags import evaluate_flags
 from armwise.service.adapters.flags.evaluate_flags import read_unit
 from armwise.service.adapters.flags.failure import Failure
 from armwise.service.adapters.flags.track import Tracking
+from armwise.service.config import load_config
 from armwise.service.errors import Damaged
 from armwise.service.experiments.definition import Definition
 from armwise.service.journal.bodies import unpack_arms
@@ -118,6 +119,13 @@ def _slates(data: bytes) -> None:
         _ = SlateLog.from_dsjson(path).totals
 
 
+def _config(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "armwise.toml"
+        path.write_bytes(data)
+        load_config(path)
+
+
 def _log(name: str, make: Callable[[Path], Log]) -> Callable[[bytes], None]:
     def reader(data: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +141,10 @@ READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "journal": (_journal, (Damaged, ValueError)),
     "request": (_request, (InvalidInput,)),
     "csv": (_log("csv", Log.from_csv), (ValueError,)),
+    "parquet": (_log("parquet", Log.from_parquet), (ValueError, OSError)),
+    "config": (_config, (ValueError,)),
     "dsjson": (_log("dsjson", Log.from_dsjson), (ValueError,)),
+    "service_log": (_log("jsonl", Log.from_dsjson), (ValueError,)),
     "slates": (_slates, (ValueError,)),
     "ranking": (rankings.read, (InvalidInput,)),
     "flag": (_flag, (Failure, msgspec.MsgspecError, UnicodeDecodeError)),

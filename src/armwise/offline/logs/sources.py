@@ -227,7 +227,16 @@ def _reader(relation: Any, size: int) -> Any:
 
 
 def _block(batch: Any) -> Block:
-    return {name: _from_arrow(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    with needs("offline"):
+        import pyarrow as pa
+
+    block = {}
+    for i, name in enumerate(batch.schema.names):
+        try:
+            block[name] = _from_arrow(batch.column(i))
+        except (pa.ArrowException, OverflowError) as error:  # such as a text that is not UTF-8
+            raise ValueError(f"the column {name!r} cannot be read: {str(error)[:200]}") from None
+    return block
 
 
 def _from_arrow(column: Any) -> np.ndarray:
@@ -271,7 +280,16 @@ def from_parquet(
         import pyarrow.parquet as pq
 
     paths = _paths(path, "*.parquet")
-    opened = [pq.ParquetFile(p) for p in paths]
+
+    def open_file(one: str) -> Any:
+        try:
+            return pq.ParquetFile(one)
+        except (OSError, NotImplementedError) as error:
+            if getattr(error, "errno", None) is not None:  # the system's, who names the file
+                raise
+            raise ValueError(f"{one}: expected a Parquet file: {error}") from None
+
+    opened = [open_file(one) for one in paths]
     names = opened[0].schema_arrow.names
     lengths = [f.metadata.num_rows for f in opened]
     for file in opened:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -167,8 +167,12 @@ class Events:
     def _read(self) -> Iterator[tuple[int, Any, str]]:
         """(line number, event in the terms of dsjson, the line's fault)."""
         for number, line, unread in self._lines():
-            ours = isinstance(line, dict) and service_log.is_service_log(line)
-            yield number, service_log.as_event(line) if ours else line, unread
+            if isinstance(line, dict) and service_log.is_service_log(line):
+                try:
+                    line = service_log.as_event(line)
+                except (TypeError, AttributeError) as error:
+                    line, unread = None, unread or f"not a decision of the service: {error}"
+            yield number, line, unread
 
     def _events(self) -> Iterator[tuple[int, dict[str, Any], str]]:
         """(line number, event, its fault); lines to be left out are left out."""
@@ -259,7 +263,7 @@ def _record(event: Any) -> Record | None:
         return None
     try:
         return service_log.record(event)
-    except (KeyError, TypeError, ValueError):  # faults are reported where it is read
+    except (KeyError, TypeError, AttributeError, OverflowError, ValueError):  # faults are reported where it is read
         return None
 
 
@@ -362,7 +366,7 @@ def _wrong(event: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _arm(event: dict[str, Any]) -> int:

@@ -48,6 +48,9 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
     actions: list[dict[str, Any]] = [
         {"_tag": arm.get("id"), "id": arm.get("id"), "features": arm.get("features", {})} for arm in arms
     ]
+    outcomes = line.get("outcomes")
+    if outcomes is not None and not (isinstance(outcomes, list) and all(isinstance(each, dict) for each in outcomes)):
+        raise TypeError(f"outcomes must be a list of objects, got {outcomes!r:.80}")
     return (
         {
             "_label_cost": None if line["reward"] is None else -line["reward"],
@@ -56,7 +59,7 @@ def as_event(line: dict[str, Any]) -> dict[str, Any]:
             "a": list(range(1, len(actions) + 1)),
             "p": line.get("probabilities"),
             "Timestamp": line.get("time"),
-            "o": line.get("outcomes"),
+            "o": outcomes,
             "c": {"context": line["context"], "_multi": actions},
         }
         | {name: line[name] for name in _TERMS if name in line}
@@ -122,7 +125,11 @@ def table_lines(
     """The rows of a table as the JSON lines have them: number from 1, line, its fault."""
     number = 0
     for batch in batches([name for name in _ASKED if name in names]):
-        for line in batch.to_pylist():
+        try:
+            lines = batch.to_pylist()
+        except OverflowError as error:  # such as a time of the year 292,000,000
+            raise ValueError(f"the rows from {number + 1} on have a value beyond its type's range: {error}") from None
+        for line in lines:
             number += 1
             yield number, *_decoded(line)
 
