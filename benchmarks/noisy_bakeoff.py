@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -233,12 +234,15 @@ def main(arguments: list[str] | None = None) -> None:
         small = {one: path for one, path in sets.items() if len(common.labelled(path)[1]) <= options.peers_rows}
         python = peers.interpreter(options.peers_python)
         for cells in beside_peers(small, vw, known, python, options.peers_seconds):
-            add(cells)
+            if any(cells[1:]):
+                add(cells)
+            else:
+                print(f"{cells[0]}: no loss on any set", file=sys.stderr)
     about = (
         f"{len(sets)} sets were offered, one run each; worlds: {options.runs} runs of {options.rounds:,} rounds. "
         "Ratios are geometric means; below 1 is better than the reference. W and L as in the bake-off. Small sets have "
-        f"at most {options.peers_rows} rows; a peer that is not there, or not done after {options.peers_seconds:g} s, "
-        "has no loss."
+        f"at most {options.peers_rows} rows; a peer that is not done after {options.peers_seconds:g} s on one has no "
+        "loss there, and one that has none at all no line."
     )
     written = "Written by `make bakeoff DATA=FOLDER`: who is good on labels and on noise."
     page = ["# The noisy bake-off", "", written, "",
