@@ -97,7 +97,7 @@ def evaluate_embedded(
     w, r, played = np.concatenate(weights), np.concatenate(rewards), np.concatenate(arms)
     found: dict[str, Scored] = {}
     apart = np.concatenate(ratios) - w  # from weights arm by arm: 0 on average times what a group does not explain
-    alike = within.p_value(apart, seed) if names != ["offcem"] else 1.0
+    alike = within.p_value(apart, seed)
     for name in names:
         if name == "offcem":
             f, under = np.concatenate(q_logged), np.concatenate(q_target)
@@ -109,8 +109,8 @@ def evaluate_embedded(
             p, rest, said = alike, r - _means(r, played, groups), _APART
             scores, unbiased = ratio(w * r, w) if name == "sn-mips" else w * r, w * r
             centre = scores
-        # with weights arm by arm, nothing is assumed of the groups
-        without = ("weights by arm", unbiased + apart * rest) if p < IN_DOUBT else None
+        # with weights arm by arm, nothing is assumed of the groups; where arms differ, a model may have missed how
+        without = ("weights by arm", unbiased + apart * rest) if min(p, alike) < IN_DOUBT else None
         found[name] = Scored(scores, w, (said,) * (p < FALSE_ALARM), centre=centre, without=without)
     about = [f"{name} assumes that {_ASSUMED[name]}, which is tested" for name in names]
     result = evaluation(found, target.name, level, rewards=r, about=about)

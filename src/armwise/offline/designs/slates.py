@@ -55,7 +55,7 @@ def evaluate_slates(
     among them where a slot's arm depended on those above (no ranking shows an arm twice, or marginals were given), nor
     "iips" where the marginals of such a log are not known.
     The assumptions of "iips", "rips", "cascade-dr" and "pi" are tested: the verdict says which do not hold, and where
-    one is in doubt the interval reaches over that of "sips".
+    one is rejected or in doubt the interval reaches over that of "sips".
 
     >>> log = SlateLog(actions=[[0, 1], [1, 0]] * 100, rewards=[[1, 0], [0, 0], [1, 1], [0, 0]] * 50,
     ...                probabilities=[[0.5, 1], [0.5, 1]] * 100, n_arms=2)
