@@ -37,7 +37,13 @@ async def run_in(pool: Executor | None, work: Callable[[], T]) -> T:
             await asyncio.wait({running})  # unlike ``await running``, a cancellation does not reach the thread's future
         except asyncio.CancelledError as error:
             cancelled = error
-    if cancelled is not None:
+    if cancelled is None:
+        return running.result()
+    try:
         running.exception()  # the caller was cancelled: its result is not needed
         raise cancelled
-    return running.result()
+    finally:
+        del (
+            cancelled,
+            running,
+        )  # the error's traceback has this frame: a cycle would keep the result until it is collected
