@@ -103,7 +103,7 @@ def test_rankers_race_on_worlds_of_lists(table, capsys, users):
         ("--world linear --agents exp4p --horizon 5", "horizon"),
         ("--world linear --agents cofineucb", "CoFineUCB needs subspace=..., which Linear does not give"),
         ("--world linear --agents toprank", "unknown agent 'toprank'"),
-        ("--world lists --agents exp4", "agent must see features or nothing: Exp4 sees 'advice'"),
+        ("--world lists --agents epochgreedy", "agent must learn without a note of its choice, as slots draw"),
         ("--world lists --set n_arms=3 --set n_slots=4", "n_slots must be at most n_arms, 3, got 4"),
         ("--wurld linear", "did you mean --world?"),
     ],
