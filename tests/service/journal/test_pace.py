@@ -42,12 +42,18 @@ def test_work_does_not_rest_without_requests() -> None:
         work(Pace(lambda: False).rest)
 
 
-def test_exports_erasures_and_training_keep_the_pace(engines: Callable[..., Any]) -> None:
+def rewarded(engines: Callable[..., Any]) -> Any:
+    """An engine with 300 decisions of three users, each with its reward."""
     engine = engines(features={"dim": 16})
     for k in range(300):
         engine.decide("shop", b'{"x": %d, "user": %d}' % (k, k % 3), [b'"a"', b'"b"'], id=f"e{k}")
         engine.reward("shop", f"e{k}", 0.5)
     engine.wait_learnt()
+    return engine
+
+
+def test_exports_erasures_and_training_keep_the_pace(engines: Callable[..., Any]) -> None:
+    engine = rewarded(engines)
     rested: dict[str, int] = {}
 
     def during(name: str, do: Callable[[], object]) -> None:
@@ -135,11 +141,7 @@ def test_an_export_rests_after_each_short_page(engines: Callable[..., Any], kind
 
 def test_an_erasure_rests_after_each_short_page(engines: Callable[..., Any]) -> None:
     """Its search, the new beginning of the journal and the events that go: pages of 2,000 rows held the interpreter."""
-    engine = engines(features={"dim": 16})
-    for k in range(300):
-        engine.decide("shop", b'{"x": %d, "user": %d}' % (k, k % 3), [b'"a"', b'"b"'], id=f"e{k}")
-        engine.reward("shop", f"e{k}", 0.5)
-    engine.wait_learnt()
+    engine = rewarded(engines)
     steps: list[int] = []  # rows that were read since the last rest; 0: a rest
     real = engine.open_journal
 
