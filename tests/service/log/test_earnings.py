@@ -66,18 +66,21 @@ def test_the_page_tells_what_all_decisions_of_an_age_earned(
 def test_a_reward_that_comes_after_its_cohort_was_judged_moves_the_number(
     engines: Callable[..., Engine], clock: Clock
 ) -> None:
-    engine = engines(window=60.0)
+    engine = engines(window=60.0, policies={"bold": {"class": "SquareCB"}})
     for k in range(10):
         engine.decide("shop", b"{}", ARMS, id=f"e{k}")
     clock.now += 100.0
     watch = Watch(engine, "shop")
-    assert watch.look()["rewards"]["mean"] == 0.0
+    before = watch.look()
+    assert before["rewards"]["mean"] == 0.0 and all(each["value"] == 0.0 for each in before["policies"])
     engine.reward("shop", "e3", 1.0)
     watch._answer = {}
     seen = watch.look()
     watch.close()
     assert seen["rewards"]["mean"] == pytest.approx(0.1)
     assert (seen["cohort"]["late"], seen["cohort"]["moved"]) == (1, pytest.approx(0.1))
+    assert "bold" in [each["name"] for each in seen["policies"]]
+    assert all(each["value"] > 0.0 for each in seen["policies"] if each["name"] != "always the first arm")
 
 
 def test_a_reward_after_a_final_one_moves_the_number_and_is_late(engines: Callable[..., Engine]) -> None:

@@ -247,9 +247,9 @@ def test_a_slow_policy_holds_nobody_up(engines: Callable[..., Engine], monkeypat
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
     follow = Rival.follow
 
-    def takes(self: Rival, decision: Any, reward: float) -> None:
+    def takes(self: Rival, key: tuple[int, int], decision: Any, reward: float) -> None:
         now[0] += watching.WORK / 4
-        follow(self, decision, reward)
+        follow(self, key, decision, reward)
 
     monkeypatch.setattr(Rival, "follow", takes)
     first = watch.look()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -72,23 +73,24 @@ def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
 
 
 class Rival:
-    """A policy that learns from the live policy's decisions and is evaluated on them.
+    """A policy that learns from the live policy's decisions and is evaluated on them (by journal and seq).
 
     >>> from armwise.service.journal.events import Creation
     >>> from armwise.service.model.build import build_model
     >>> rival = Rival("bold", build_model(Creation()))
     >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> rival.follow(asked, 1.0); rival.shown([0.0, 1.0])["n"]
-    1
+    >>> rival.follow((0, 7), asked, 0.0); rival.shown({(0, 7): 1.0}, [0.0, 1.0])["value"]  # rewarded late
+    1.0
     """
 
     def __init__(self, name: str, model: Model) -> None:
         self.name, self._model = name, model
         self.too_slow = 0.0  # CPU seconds used
         self._unanswered, self._why = 0, ""
-        self._judged: collections.deque[tuple[float, float, float, float]] = collections.deque(maxlen=MAX_JUDGED)
+        self._judged: collections.deque[tuple[float, float, float]] = collections.deque(maxlen=MAX_JUDGED)
+        self._rewards: collections.deque[tuple[tuple[int, int], float]] = collections.deque(maxlen=MAX_JUDGED)
 
-    def follow(self, decision: Decision, reward: float) -> None:
+    def follow(self, key: tuple[int, int], decision: Decision, reward: float) -> None:
         """Evaluate the policy on a decision and its reward, then learn from it."""
         if self.too_slow:
             return self._refuse(f"it takes {self.too_slow:.1f} s per decision, and is followed no longer")
@@ -105,7 +107,8 @@ class Rival:
         ratios = [(mine, mine / theirs) for mine, theirs in zip(own, p) if theirs > 0.0]
         covered = min(sum(mine for mine, _ in ratios), 1.0)
         weight = own[decision.arm] / p[decision.arm]
-        self._judged.append((weight, max(ratio for _, ratio in ratios), covered, reward))
+        self._judged.append((weight, max(ratio for _, ratio in ratios), covered))
+        self._rewards.append((key, reward))
         model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
         took = time.thread_time() - started  # CPU time, so that a busy machine does not drop the policy
         self.too_slow = took if took > MAX_SECONDS else 0.0
@@ -114,9 +117,10 @@ class Rival:
     def _refuse(self, why: str) -> None:
         self._unanswered, self._why = self._unanswered + 1, why
 
-    def shown(self, ends: list[float]) -> dict[str, Any]:
-        """Return the row that the page shows."""
-        weight, most, covered, rewards = np.array(self._judged).reshape(-1, 4).T
+    def shown(self, worth: Mapping[tuple[int, int], float], ends: list[float]) -> dict[str, Any]:
+        """Return the row that the page shows, by what decisions are worth now: a late reward counts as elsewhere."""
+        weight, most, covered = np.array(self._judged).reshape(-1, 3).T
+        rewards = np.array([worth.get(key, reward) for key, reward in self._rewards])
         found = shown(self.name, Weights(weight, most, covered), rewards, ends)
         if self._unanswered:
             n = self._unanswered

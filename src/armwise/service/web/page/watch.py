@@ -74,6 +74,7 @@ class Watch:
         self._rivals, self._judged_within = [Rival(name, each) for name, each in built.items()], horizon
         self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
         self._given: set[tuple[int, int]] = set()  # decisions seen or queued
+        self._worth: dict[tuple[int, int], float] = {}  # of judged decisions, as of the last look
         self._skipped = 0
 
     def look(self) -> dict[str, Any]:
@@ -145,7 +146,8 @@ class Watch:
         sources = {id(source): source for source in self._feed.sources}
         if len(self._given) > 4 * MAX_DECISIONS:
             self._given = {key for key in self._given if self._earnings.remembers(*key)}
-        for journal, seq, value in judgement.judged():
+        self._worth = {(journal, seq): value for journal, seq, value in judgement.judged()}
+        for (journal, seq), value in self._worth.items():
             if (journal, seq) in self._given or journal not in sources:
                 continue
             self._given.add((journal, seq))
@@ -161,7 +163,7 @@ class Watch:
                 continue
             if (decision := _decision(source, seq)) is not None:
                 for rival in self._rivals:
-                    rival.follow(decision, reward)
+                    rival.follow((id(source), seq), decision, reward)
 
     # ------------------------------------------------------------------ what is shown
 
@@ -176,7 +178,7 @@ class Watch:
         if mean.n:
             policies += [shown("at random", random, judgement.values, ends)]
             policies += [shown("always the first arm", first, judgement.values, ends)]
-        policies += [each for rival in self._rivals if (each := rival.shown(ends))["n"] or each["warning"]]
+        policies += [each for rival in self._rivals if (each := rival.shown(self._worth, ends))["n"] or each["warning"]]
         return {
             "application": self._app,
             "health": {
