@@ -135,5 +135,92 @@ def test_the_ridge_follows_the_marginal_likelihood(centre):
         size = np.exp(np.log((X**2).sum(axis=1)).mean())
         wanted = likeliest(X, models, r, [share * size for share in (RIDGE_SHARE, *LARGER_SHARES)])
         assert model.ridge == pytest.approx(wanted, rel=1e-9)
+        assert model.least_share == pytest.approx(RIDGE_SHARE * size / wanted)
         found.append(round(model.ridge / size, 6))
     assert found[0] == RIDGE_SHARE and found[-1] == LARGER_SHARES[-1]
+
+
+def taught(rows, rewards, **settings):
+    model = Ridge(dim=len(rows[0]), **settings)
+    for x, reward in zip(rows, rewards, strict=True):
+        model.update(np.array(x, float), reward)
+    return model
+
+
+def test_a_prior_mean_is_one_for_all_models_or_a_row_for_each():
+    assert Ridge(2, n_models=2, prior_mean=[1, 0.5]).prior_means.tolist() == [[1.0, 0.5]] * 2
+    model = Ridge(1, n_models=2, prior_mean=[[1.0], [2.0]])
+    model.add_model()
+    assert model.prior_means.tolist() == [[1.0], [2.0], [0.0]]
+    with pytest.raises(ValueError, match="prior_mean must have shape"):
+        Ridge(2, n_models=2, prior_mean=[1.0])
+
+
+def test_an_open_ridge_is_a_share_of_the_first_row_that_says_something():
+    model = Ridge(2)
+    model.settle_ridge(np.zeros(2))
+    assert not model.settled
+    model.settle_ridge(np.array([3.0, 4.0]))
+    assert model.settled and model.ridge == 25.0 * RIDGE_SHARE
+    assert Ridge(2, lam=1.0).settled and not Ridge(2, lam=1.0, centred=True).settled
+
+
+def test_an_open_ridge_follows_the_geometric_mean_of_the_rows_squared_lengths():
+    model = taught([[100.0], [1.0], [1.0], [1.0]], [0.0] * 4)
+    model.rescale()
+    assert model.ridge == pytest.approx(10.0 * RIDGE_SHARE)
+
+
+def test_a_centre_that_moves_is_as_if_it_had_always_been_there():
+    X, r = np.random.default_rng(3).normal(size=(9, 2)), np.arange(9.0)
+    moved = taught(X, r, lam=1.0, centred=True)
+    moved.recentre(3.0)
+    means = moved.estimate(np.eye(2))[0]
+    np.testing.assert_allclose(means, 3.0 + np.linalg.solve(np.eye(2) + X.T @ X, X.T @ (r - 3.0)), rtol=1e-12)
+
+
+def test_a_weight_a_merge_and_a_fade_count_rows_as_often_as_they_say():
+    one = np.ones(1)
+    model = Ridge(1, lam=1.0)
+    model.update(one, 1.0, weight=3.0)
+    assert model.theta == pytest.approx(0.75)  # 3 / (1 + 3)
+    a, b = taught([[1.0]], [1.0], lam=1.0), taught([[1.0]], [1.0], lam=1.0)
+    a.merge(b)
+    assert a.theta == pytest.approx(2 / 3)
+    model.update(one, 1.0)
+    model.fade(0.25)
+    assert model.theta == pytest.approx(0.5)  # of 4 rows 1 is left
+    model = Ridge(1, lam=1.0)
+    model.learn_many(np.ones((3, 2, 1)), np.array([0, 1, 1]), np.ones(3))
+    assert model.theta == pytest.approx(0.75)
+
+
+def test_a_reward_that_is_revised_is_as_if_it_had_come_so():
+    model = taught([[1.0]], [0.0], lam=1.0)
+    model.revise(np.ones((1, 1)), 0, 1.0)
+    assert model.theta == pytest.approx(0.5)
+
+
+def test_models_after_one_that_is_removed_move_down():
+    model = Ridge(1, lam=1.0, n_models=2, centred=True)
+    model.update(np.ones(1), 1.0, model=1)
+    assert model.untried() == pytest.approx([1.0, 0.0])
+    before = model.theta[1]
+    model.remove_model(0)
+    assert model.theta == before and model.untried() is None
+    assert Ridge(1, n_models=2).untried() == pytest.approx([0.5, 0.5])
+
+
+def test_sums_are_of_the_window_and_of_what_the_rows_added():
+    assert taught([[1.0]] * 3, [1.0, 2.0, 3.0], window=2).recent_sums() == (2.0, 5.0, 13.0)
+    assert [part.round(9).tolist() for part in taught([[2.0]], [3.0], lam=0.5).learnt()] == [[[4.0]], [6.0]]
+    # r'r, degrees of freedom, and 0 for what is not kept of rewards of 1
+    assert taught([[1.0]] * 2, [1.0, 3.0], lam=1e-9).explained() == pytest.approx([8.0, 1.0, 0.0, 0.0])
+
+
+def test_a_draw_is_the_estimate_and_its_factor_times_what_is_normal():
+    model = taught([[1.0, 2.0], [0.0, 1.0]], [1.0, 2.0], lam=4.0)
+    z = np.array([1.0, -2.0])
+    np.testing.assert_allclose(model.sample(z, scale=2.0), model.theta[0] + 2.0 * model.factor().T @ z)
+    [exported] = model.exported([0.5])
+    assert exported.widths[0][0] == 0.5

@@ -37,13 +37,6 @@ class DistinctRows(saving.Saved):
     kernel the likeliest variance is in play, and larger ones too: a few rows, of which one was chosen a thousand times,
     say much of the noise and little of how far the others may lie apart, and a variance that is fitted to them and then
     believed gives up the best row for good.
-
-    >>> process = DistinctRows(dim=1, most=8)
-    >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> for arm, reward in ((0, 0.0), (1, 1.0), (2, 2.0), (0, 0.1)):
-    ...     process.learn(X, arm, reward)
-    >>> process.estimate(X)[0].round(1)
-    array([0., 1., 2.])
     """
 
     _learnt = ("rows", "counts", "sums", "squares", "full", "models", "behind", "offered", "next_fit", "_means",
@@ -64,13 +57,7 @@ class DistinctRows(saving.Saved):
         self._last: tuple[bytes, NDArray[np.int64]] | None = None
 
     def learn(self, X: Floats, arm: int, reward: float) -> None:
-        """The reward of one row of a round; all rows of the round are known from then on.
-
-        >>> process = DistinctRows(dim=1, most=1)
-        >>> process.learn(np.array([[1.0], [2.0]]), 0, 0.5)
-        >>> process.full
-        True
-        """
+        """The reward of one row of a round; all rows of the round are known from then on."""
         if self.full:
             return
         self.offered += len(X)
@@ -89,11 +76,7 @@ class DistinctRows(saving.Saved):
             self._means, self._covariances = self._condition(self.rows, self.counts, self.sums)
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats]:
-        """Means and deviations of the rows under the likeliest kernel.
-
-        >>> DistinctRows(dim=1, most=8).estimate(np.zeros((1, 1)))
-        (array([0.]), array([1.41421356]))
-        """
+        """Means and deviations of the rows under the likeliest kernel."""
         means, covariances, places = self._answers(X)
         return means[0, places], np.sqrt(np.maximum(covariances[0, places, places], 0.0))
 
@@ -103,12 +86,6 @@ class DistinctRows(saving.Saved):
         The knowledge gradient of Ryzhov, Powell, Frazier (2012), as if one reward told a row's mean: the mean, plus
         (180 + n / 20) times what the best of the rows is expected to gain if this row's mean became known. Where all
         rows known are more than four times those on offer it is less in proportion: these come back rarely.
-
-        >>> process = DistinctRows(dim=1, most=8)
-        >>> process.learn(np.array([[0.0], [1.0]]), 0, 0.5)
-        >>> one, two = process.scores(np.array([[0.0], [1.0]]))
-        >>> bool(one < two)
-        True
         """
         share = min(1.0, FEW * len(X) / max(1, len(self.rows)))
         ahead = share * (AHEAD + MORE * float(self.counts.sum()))
@@ -120,9 +97,6 @@ class DistinctRows(saving.Saved):
 
         It decides from the first row that comes back: rewards that another model chose tell it less. Where most rows
         turn out to be new, it stops before they are many, and before asking it is dear.
-
-        >>> DistinctRows(dim=1, most=8).returns
-        False
         """
         seen = len(self.rows)
         early = seen < self.offered and int(np.count_nonzero(self.counts)) <= EARLY
@@ -130,20 +104,12 @@ class DistinctRows(saving.Saved):
 
     @property
     def kernel(self) -> str:
-        """The likeliest kernel.
-
-        >>> DistinctRows(dim=1, most=8).kernel
-        'smooth 0.8'
-        """
+        """The likeliest kernel."""
         return _KINDS[int(self.models[0, 0])]
 
     @property
     def noise(self) -> float:
-        """The deviation of the rewards around their row's mean, by the likeliest kernel.
-
-        >>> round(DistinctRows(dim=1, most=8).noise, 3)
-        0.173
-        """
+        """The deviation of the rewards around their row's mean, by the likeliest kernel."""
         return float(np.sqrt(self.models[0, 1] * self.models[0, 2]))
 
     # ------------------------------------------------------------------ rows

@@ -22,12 +22,6 @@ class NestedModel(saving.Saved):
     The maps and the range of the rewards are fitted anew whenever the number of rewards learnt reaches 1, 2, 4, ...,
     ``memory``, from those rewards, which are then learnt again in their order. With ``forgets`` that happens again
     after every ``memory`` rewards, from the last ``memory``; all before are forgotten.
-
-    >>> model = NestedModel(dim=1, n_arms=2, memory=64)
-    >>> for x in (0.0, 1.0, 2.0):
-    ...     model.learn(np.array([x]), 1, x, np.array([x]))
-    >>> model.estimates(np.array([[2.0]]))[0].round(1)
-    array([0.3, 0.8])
     """
 
     _learnt = ("_columns", "_fourier", "_ends", "_prior", "_factors", "_thetas", "_evidence", "_center", "_unit",
@@ -87,12 +81,6 @@ class NestedModel(saving.Saved):
         Where each arm has a model, the scale of the linear and the smooth part is chosen once, after ``COMPARED``
         rewards, by their marginal likelihood: the largest scale unless a smaller one is much likelier. A weak signal
         among noise is then shrunk, and one that rewards have not told yet from none is still looked for.
-
-        >>> model = NestedModel(dim=1, n_arms=2, memory=64)
-        >>> model.keep(np.zeros((1, 1)), np.zeros(1, np.int64), np.ones(1), np.zeros((1, 1)))
-        >>> model.refit()
-        >>> model.reward_range  # a range of 1, as long as all rewards are the same
-        (1.0, 2.0)
         """
         n = min(self._filled, self.memory)
         order = np.arange(n) if self._filled <= self.memory else np.arange(self._filled, self._filled + n) % n
@@ -168,11 +156,7 @@ class NestedModel(saving.Saved):
     # ------------------------------------------------------------------ score and learn
 
     def scores(self, context: Floats) -> Floats:
-        """Optimistic scores of the arms.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).scores(np.zeros(1))  # arms that are untried come first
-        array([inf, inf])
-        """
+        """Optimistic scores of the arms."""
         return nested.scores(*self._model, self._map(np.atleast_2d(context)))
 
     def learn(self, row: Floats, model: int, reward: float, context: Floats) -> None:
@@ -210,21 +194,13 @@ class NestedModel(saving.Saved):
         return self._loss + (float(self._named_evidence["loss"]) * self._unit**2 if self._knows_range else 0.0)
 
     def take_loss(self) -> float:
-        """The squared errors of its predictions since this was last asked.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).take_loss()
-        0.0
-        """
+        """The squared errors of its predictions since this was last asked."""
         loss, self._loss = self._total_loss(), 0.0
         self._named_evidence["loss"] = 0.0
         return loss
 
     def until_refit(self) -> int:
-        """The number of rewards until the maps are fitted again.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).until_refit()
-        1
-        """
+        """The number of rewards until the maps are fitted again."""
         if self._filled < self.memory:
             return (1 << self._filled.bit_length()) - self._filled if self._filled else 1
         return self.memory - self._filled % self.memory if self.forgets else 1 << 62
@@ -254,13 +230,7 @@ class NestedModel(saving.Saved):
     # ------------------------------------------------------------------ arms that come and go
 
     def add_model(self) -> None:
-        """One more arm, of which nothing is known.
-
-        >>> model = NestedModel(dim=1, n_arms=2, memory=64)
-        >>> model.add_model()
-        >>> model.scores(np.zeros(1)).shape
-        (3,)
-        """
+        """One more arm, of which nothing is known."""
         assert self.n_arms is not None
         self.n_arms += 1
         B, D = self._thetas.shape[1:]
@@ -268,13 +238,7 @@ class NestedModel(saving.Saved):
         self._thetas = np.concatenate([self._thetas, np.zeros((1, B, D))])
 
     def remove_model(self, arm: int) -> None:
-        """Forget an arm; those after it move down by one.
-
-        >>> model = NestedModel(dim=1, n_arms=3, memory=64)
-        >>> model.remove_model(0)
-        >>> model.scores(np.zeros(1)).shape
-        (2,)
-        """
+        """Forget an arm; those after it move down by one."""
         assert self.n_arms is not None
         self.n_arms -= 1
         self._factors = np.delete(self._factors, arm, axis=0)
@@ -286,74 +250,43 @@ class NestedModel(saving.Saved):
 
     @property
     def in_charge(self) -> str:
-        """The part of the features that decides.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).in_charge
-        'constant'
-        """
+        """The part of the features that decides."""
         return self._names()[nested.level(self._evidence, len(self._ends), self.n_arms or 1)[0]]
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of rewards for which each part was in charge since the last refit.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).shares
-        {'constant': 0.0}
-        """
+        """The share of rewards for which each part was in charge since the last refit."""
         counts = self._named_evidence["charge"]
         return {name: float(n / max(1.0, counts.sum())) for name, n in zip(self._names(), counts)}
 
     @property
     def since_refit(self) -> int:
-        """The rewards that ``shares`` are about.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).since_refit
-        0
-        """
+        """The rewards that ``shares`` are about."""
         return int(self._named_evidence["charge"].sum())
 
     @property
     def noise(self) -> float:
-        """The deviation of the rewards around what it predicts.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).noise
-        0.5
-        """
+        """The deviation of the rewards around what it predicts."""
         return float(nested.level(self._evidence, len(self._ends), self.n_arms or 1)[2] * self._unit)
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The range of the rewards, as learnt.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).reward_range
-        (-0.3, 0.7)
-        """
+        """The range of the rewards, as learnt."""
         low = self._center - self.CENTER * self._unit
         return low, low + self._unit
 
     @property
     def features(self) -> list[str]:
-        """The names of the mapped columns.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).features
-        []
-        """
+        """The names of the mapped columns."""
         return self._columns.names() if self._columns is not None else []
 
     @property
     def length_scale(self) -> float | None:
-        """The length scale of the smooth features; None as long as there are none.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).length_scale
-        """
+        """The length scale of the smooth features; None as long as there are none."""
         return self._fourier.scale_used if self._fourier is not None else None
 
     def estimates(self, context: Floats) -> tuple[Floats, Floats]:
-        """Each arm's expected reward, and its standard deviation.
-
-        >>> NestedModel(dim=1, n_arms=2, memory=64).estimates(np.zeros(1))[0]
-        array([0., 0.])
-        """
+        """Each arm's expected reward, and its standard deviation."""
         level, _, noise = nested.level(self._evidence, len(self._ends), self.n_arms or 1)
         means, widths = nested.estimates(*self._model[:4], self._map(np.atleast_2d(context)), level)
         return means * self._unit + self._center, widths * (noise * self._unit)
@@ -380,12 +313,7 @@ def _evidence_type(n_prefixes: int) -> np.dtype[Any]:
 
 
 def chosen(block: Floats, arms: NDArray[np.int64], n_arms: int | None) -> tuple[Floats, NDArray[np.int64]]:
-    """The rows that were chosen, of (T, rows, d), and the number of each one's model.
-
-    >>> rows, models = chosen(np.array([[[1.0], [2.0]]]), np.array([1]), None)
-    >>> rows.tolist(), models.tolist()
-    ([[2.0]], [0])
-    """
+    """The rows that were chosen, of (T, rows, d), and the number of each one's model."""
     T = np.arange(len(block))
     return (block[T, 0], arms) if n_arms is not None else (block[T, arms], np.zeros(len(block), np.int64))
 

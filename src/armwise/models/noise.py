@@ -33,14 +33,7 @@ class CentredModel(Protocol):
 
 
 class RewardRange(saving.Saved):
-    """The least and the largest reward so far: the unit of rewards where no model says how noisy they are.
-
-    >>> seen = RewardRange()
-    >>> for reward in (20.0, 50.0):
-    ...     seen.add(reward)
-    >>> seen.low, seen.extent
-    (20.0, 30.0)
-    """
+    """The least and the largest reward so far: the unit of rewards where no model says how noisy they are."""
 
     _learnt = ("low", "high", "_n")
 
@@ -55,11 +48,7 @@ class RewardRange(saving.Saved):
 
     @property
     def extent(self) -> float:
-        """How far apart rewards lie; 1 as long as all are the same.
-
-        >>> RewardRange().extent
-        1.0
-        """
+        """How far apart rewards lie; 1 as long as all are the same."""
         return self.high - self.low or 1.0
 
 
@@ -78,14 +67,6 @@ class Noise(saving.Saved):
     All is renewed after 1, 2, 3, ... rewards, then whenever they have grown by a tenth (or by 1000), and stands still
     in between: a block of rounds can be played with it, and the cost of O(d^3) per model that learnt is shared. A ridge
     that follows the rows (``lam=None``) is worked out again whenever the rewards have doubled.
-
-    >>> import numpy as np
-    >>> model, noise = Ridge(dim=1, lam=1e-9, centred=True), Noise()
-    >>> for reward in (101.0, 103.0, 101.0, 103.0):
-    ...     model.update(np.ones(1), reward)
-    ...     renewed = noise.add(reward, model)
-    >>> round(noise.deviation, 6), round(model.centre, 6)  # residuals 4, variance 1, degrees of freedom 3
-    (1.118034, 101.0)
     """
 
     _learnt = ("deviation", "extent", "low", "high", "_n", "_at", "_next", "_scaled", "_centre", "_sum", "_squares",
@@ -108,19 +89,11 @@ class Noise(saving.Saved):
 
     @property
     def rounds_left(self) -> int:
-        """How many rewards the estimate still stands for.
-
-        >>> Noise().rounds_left
-        1
-        """
+        """How many rewards the estimate still stands for."""
         return self._next - self._n
 
     def add(self, reward: float, model: CentredModel) -> bool:
-        """One reward that the model has just learnt; whether the estimate was renewed.
-
-        >>> Noise().add(0.0, Ridge(dim=1))
-        True
-        """
+        """One reward that the model has just learnt; whether the estimate was renewed."""
         if self._n:
             if reward < self.low:
                 self.low = reward
@@ -153,12 +126,7 @@ class Noise(saving.Saved):
         return True
 
     def add_block(self, rewards: Floats, model: CentredModel) -> bool:
-        """Add rewards that the model has just learnt, as ``add`` of each in order, to the bit; at most ``rounds_left``.
-
-        >>> noise, model = Noise(), Ridge(dim=1)
-        >>> noise.add_block(np.array([1.0]), model), noise.rounds_left
-        (True, 1)
-        """
+        """Add rewards just learnt by the model, at most ``rounds_left``: as ``add`` of each in order, to the bit."""
         early = rewards[:-1]
         if model.discount < 1.0 or not self._n or self.scale_only:
             for reward in early.tolist():
@@ -173,24 +141,14 @@ class Noise(saving.Saved):
         return self.add(float(rewards[-1]), model)
 
     def renew(self, model: CentredModel) -> None:
-        """Estimate afresh, now.
-
-        >>> noise = Noise()
-        >>> noise.renew(Ridge(dim=1))
-        >>> noise.deviation
-        0.0
-        """
+        """Estimate afresh, now."""
         model.rescale(least=0.0, rewards=self._unexplained)
         self._scaled = self._n
         self._estimate(model)
 
     @property
     def stale(self) -> bool:
-        """Whether rewards came after the last estimate, or after the ridge was last worked out.
-
-        >>> Noise().stale
-        False
-        """
+        """Whether rewards came after the last estimate, or after the ridge was last worked out."""
         return self._at < self._n or self._scaled < self._n
 
     @property
@@ -233,14 +191,7 @@ class Noise(saving.Saved):
         model.recentre(self._centre)
 
     def merge(self, other: Noise, model: CentredModel) -> None:
-        """Add the rewards that another has seen; ``model`` has learnt all of them. The estimate is renewed.
-
-        >>> noise, other = Noise(), Noise()
-        >>> _ = other.add(2.0, Ridge(dim=1))
-        >>> noise.merge(other, Ridge(dim=1))
-        >>> noise.rounds_left
-        1
-        """
+        """Add the rewards that another has seen; ``model`` has learnt all of them. The estimate is renewed."""
         if other._n:
             self.low = min(self.low, other.low) if self._n else other.low
             self.high = max(self.high, other.high) if self._n else other.high
@@ -258,29 +209,15 @@ class Noise(saving.Saved):
         self.renew(model)
 
     def drop(self, explained: tuple[float, float, float, float]) -> None:
-        """A model is removed: what it explained still counts, so that residuals and centre stay what they were.
-
-        >>> noise = Noise()
-        >>> noise.drop((4.0, 1.0, 2.0, 1.0))
-        >>> noise._gone
-        array([4., 1., 2., 1.])
-        """
+        """A model is removed: what it explained still counts, so that residuals and centre stay what they were."""
         self._gone += explained
 
     @property
     def learnt(self) -> int:
-        """The rewards at the last estimate: like the deviation, it stands still in between.
-
-        >>> Noise().learnt
-        0
-        """
+        """The rewards at the last estimate: like the deviation, it stands still in between."""
         return self._at
 
     @property
     def growing(self) -> float:
-        """deviation x sqrt(ln(1 + n)), n the rewards at the last estimate: what an optimist's width is measured in.
-
-        >>> Noise().growing
-        0.0
-        """
+        """deviation x sqrt(ln(1 + n)), n the rewards at the last estimate: what an optimist's width is measured in."""
         return self.deviation * math.sqrt(math.log1p(self._at))

@@ -36,11 +36,7 @@ Spread = tuple[
 
 
 def read_mean(mean: ArrayLike, n_models: int, dim: int) -> Floats:
-    """A prior mean, copied: (d,), or (n_models, d) where each model has its own.
-
-    >>> read_mean([1, 2], n_models=3, dim=2)
-    array([1., 2.])
-    """
+    """A prior mean, copied: (d,), or (n_models, d) where each model has its own."""
     values = as_floats("prior_mean", mean).copy()
     if values.shape not in ((dim,), (n_models, dim)):
         wanted = f"({dim},)" if n_models == 1 else f"({dim},) or ({n_models}, {dim})"
@@ -70,12 +66,6 @@ class Ridge(saving.Saved):
     ``prior_mean`` is what the ridge draws theta towards, lam ||theta - prior_mean||^2: (d,) for all models, or one row
     per model; zeros if None.
     ``models`` is the raw state (see numerics.ridge), for kernels that work on it directly.
-
-    >>> model = Ridge(dim=2, lam=0.5)
-    >>> model.update(np.array([1.0, 0.0]), 3.0)
-    >>> means, widths = model.estimate(np.eye(2))
-    >>> means.round(9), (widths ** 2).round(9)
-    (array([2., 0.]), array([0.66666667, 2.        ]))
     """
 
     _learnt = ("models", "ridge", "centre", "_gone", "_grams", "_moments", "_recent", "_seen")
@@ -123,42 +113,24 @@ class Ridge(saving.Saved):
 
     @property
     def counted(self) -> bool:
-        """Whether the models keep what rewards of 1 would have taught them, and the number and size of their rows.
-
-        >>> Ridge(dim=2, lam=1.0).counted, Ridge(dim=2).counted
-        (False, True)
-        """
+        """Whether the models keep what rewards of 1 would have taught them, and the number and size of their rows."""
         return self.centred or self.lam is None
 
     @property
     def prior_means(self) -> Floats:
-        """What each model's theta is drawn towards, one row per model.
-
-        >>> Ridge(dim=2, n_models=2, prior_mean=[1.0, 0.5]).prior_means
-        array([[1. , 0.5],
-               [1. , 0.5]])
-        """
+        """What each model's theta is drawn towards, one row per model."""
         mean = np.zeros(self.dim) if self.prior_mean is None else self.prior_mean
         return np.array(np.broadcast_to(mean, (self.n_models, self.dim)), order="C")
 
     @property
     def forgets(self) -> bool:
-        """Whether old rewards count less than new ones.
-
-        >>> Ridge(dim=2, window=100).forgets
-        True
-        """
+        """Whether old rewards count less than new ones."""
         return self.discount < 1.0 or self.window is not None
 
     def settle_ridge(self, x: Floats) -> None:
         """Settle ``ridge`` on the first row to be learnt, where ``lam`` left it open.
 
         A row of zeros says nothing, nor does one so small that a row of length 1 would overflow over its ridge.
-
-        >>> model = Ridge(dim=2)
-        >>> model.settle_ridge(np.array([3.0, 4.0]))
-        >>> model.ridge == 25.0 * RIDGE_SHARE
-        True
         """
         if self.ridge is None:
             with np.errstate(over="ignore"):
@@ -170,11 +142,7 @@ class Ridge(saving.Saved):
 
     @property
     def settled(self) -> bool:
-        """Whether the first row has settled an open ``lam``, and the first reward the centre.
-
-        >>> Ridge(dim=2, lam=1.0).settled, Ridge(dim=2, lam=1.0, centred=True).settled
-        (True, False)
-        """
+        """Whether the first row has settled an open ``lam``, and the first reward the centre."""
         return self.ridge is not None and not self._blank
 
     def rescale(self, least: float = 0.01, rewards: tuple[float, float, float] | None = None) -> None:
@@ -183,13 +151,6 @@ class Ridge(saving.Saved):
         With ``rewards``, the number of rewards, their sum and that of their squares measured from the centre, a centred
         model that does not forget takes the ridge by their marginal likelihood too, from ``COMPARED_FROM`` rewards on:
         the smallest unless a larger one is much likelier. A weak signal among noise is then shrunk.
-
-        >>> model = Ridge(dim=1)
-        >>> for x in (100.0, 1.0, 1.0, 1.0):
-        ...     model.update(np.array([x]), 0.0)
-        >>> model.rescale()
-        >>> round(model.ridge / RIDGE_SHARE, 9)
-        10.0
         """
         if self.lam is not None or self.ridge is None:
             return
@@ -236,11 +197,7 @@ class Ridge(saving.Saved):
 
     @property
     def least_share(self) -> float:
-        """The smallest ridge that an open ``lam`` may be, as a share of that in use: 1, .1 or .01.
-
-        >>> Ridge(dim=1).least_share
-        1.0
-        """
+        """The smallest ridge that an open ``lam`` may be, as a share of that in use: 1, .1 or .01."""
         logs, rows = self._counts()[1:]
         if self.lam is not None or self.ridge is None or not rows:
             return 1.0
@@ -281,14 +238,7 @@ class Ridge(saving.Saved):
         return self.models[:, self.models.shape[2] + 1, : self.dim]
 
     def recentre(self, centre: float) -> None:
-        """Measure rewards from another centre: what was learnt is as if it had always been there.
-
-        >>> model = Ridge(dim=1, lam=1.0, centred=True)
-        >>> model.update(np.ones(1), 3.0)
-        >>> model.recentre(3.0)
-        >>> model.estimate(np.ones((1, 1)))[0]
-        array([3.])
-        """
+        """Measure rewards from another centre: what was learnt is as if it had always been there."""
         by = centre - self.centre
         if by == 0.0:
             return
@@ -314,63 +264,34 @@ class Ridge(saving.Saved):
 
     @property
     def raw(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """What the kernels of a block take: models, A and b where they are kept, the ridge in use, the discount.
-
-        >>> Ridge(dim=2, lam=0.5).raw[3:]
-        (0.5, 1.0)
-        """
+        """What the kernels of a block take: models, A and b where they are kept, the ridge in use, the discount."""
         return self.models, self._grams, self._moments, self.ridge or 1.0, self.discount
 
     @property
     def theta(self) -> Floats:
-        """The estimates, one row a model; with ``centred``, of what lies beyond the centre.
-
-        >>> Ridge(dim=2).theta
-        array([[0., 0.]])
-        """
+        """The estimates, one row a model; with ``centred``, of what lies beyond the centre."""
         return self.models[:, self.models.shape[2], : self.dim]
 
     def factor(self, model: int = 0) -> Floats:
-        """W, lower triangular, with A^-1 = W'W.
-
-        >>> Ridge(dim=2, lam=4.0).factor()
-        array([[0.5, 0. ],
-               [0. , 0.5]])
-        """
+        """W, lower triangular, with A^-1 = W'W."""
         return self.models[model, : self.dim, : self.dim]
 
     def untried(self) -> Floats | None:
-        """The distribution over arms whose own models have no reward yet, which come first; None if there is none.
-
-        >>> Ridge(dim=1, n_models=2).untried()
-        array([0.5, 0.5])
-        """
+        """The distribution over arms whose own models have no reward yet, which come first; None if there is none."""
         some, p = regression.untried(self.models, self.dim)
         return p if some else None
 
     def exported(self, alphas: Sequence[float] | None = None) -> tuple[LinearModel, ...]:
-        """The models as a policy has them: with widths, ``alphas`` times the width of each, or without.
-
-        >>> Ridge(dim=1, lam=4.0).exported([0.5])[0].widths
-        ((0.5, array([[0.5]])),)
-        """
+        """The models as a policy has them: with widths, ``alphas`` times the width of each, or without."""
         widths = [()] * self.n_models if alphas is None else [((a, self.factor(m)),) for m, a in enumerate(alphas)]
         return tuple(LinearModel(theta, each) for theta, each in zip(self.theta, widths))
 
     def log_det(self, model: int = 0) -> float:
-        """ln det A.
-
-        >>> round(Ridge(dim=2, lam=np.e).log_det(), 9)
-        2.0
-        """
+        """ln det A."""
         return float(ridge.log_det(self.models[model], self.dim))
 
     def estimate(self, X: Floats, model: int = 0) -> tuple[Floats, Floats]:
-        """Means and widths of the rows of X under one model.
-
-        >>> Ridge(dim=2, lam=4.0).estimate(np.eye(2))
-        (array([0., 0.]), array([0.5, 0.5]))
-        """
+        """Means and widths of the rows of X under one model."""
         means, widths, done = np.empty(X.shape[0]), np.empty(X.shape[0]), 0
         for rows in dense_pieces(X):
             now = slice(done, done + len(rows))
@@ -379,35 +300,19 @@ class Ridge(saving.Saved):
         return means + self.centre, widths
 
     def estimate_all(self, x: Floats) -> tuple[Floats, Floats]:
-        """Mean and width of one row under every model.
-
-        >>> Ridge(dim=1, n_models=2).estimate_all(np.ones(1))
-        (array([0., 0.]), array([1., 1.]))
-        """
+        """Mean and width of one row under every model."""
         means, widths = ridge.estimate_all(self.models, x)
         return means + self.centre, widths
 
     def update(self, x: Floats, reward: float, model: int = 0, weight: float = 1.0) -> None:
-        """Learn one row and its reward, counted ``weight`` times.
-
-        >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.update(np.ones(1), 1.0, weight=3.0)
-        >>> model.theta
-        array([[0.75]])
-        """
+        """Learn one row and its reward, counted ``weight`` times."""
         if weight != 1.0:
             root = float(np.sqrt(weight))
             x, reward = root * x, root * (reward - self.centre) + self.centre
         self.learn(x[None], 0, reward, model)
 
     def learn(self, X: Floats, row: int, reward: float, model: int = 0) -> None:
-        """Learn one row of X: ``update`` without a slice.
-
-        >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.learn(np.ones((3, 1)), 2, 1.0)
-        >>> model.theta
-        array([[0.5]])
-        """
+        """Learn one row of X: ``update`` without a slice."""
         with self.refusals_named(), self._unchanged_if_refused():
             X, row = dense_row(X, row)
             self.settle_ridge(X[row])
@@ -448,14 +353,7 @@ class Ridge(saving.Saved):
             ) from None
 
     def revise(self, X: Floats, row: int, change: float, model: int = 0) -> None:
-        """Change a reward that was learnt with a row of X, here called x: b += change x, so theta += change A^-1 x.
-
-        >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.learn(np.ones((1, 1)), 0, 0.0)
-        >>> model.revise(np.ones((1, 1)), 0, 1.0)
-        >>> model.theta
-        array([[0.5]])
-        """
+        """Change a reward that was learnt with a row of X, here called x: b += change x, so theta += change A^-1 x."""
         ridge.revise(self.models, model, X, row, change)
 
     def _slide(self, x: Floats, reward: float, model: int) -> None:
@@ -528,14 +426,7 @@ class Ridge(saving.Saved):
         return gram + sign * np.outer(x, x), moment + sign * reward * x, rows + sign * x
 
     def recent_sums(self) -> tuple[float, float, float]:
-        """How many rewards are in the window, their sum and that of their squares, measured from the centre.
-
-        >>> model = Ridge(dim=1, window=2)
-        >>> for reward in (1.0, 2.0, 3.0):
-        ...     model.update(np.ones(1), reward)
-        >>> model.recent_sums()
-        (2.0, 5.0, 13.0)
-        """
+        """How many rewards are in the window, their sum and that of their squares, measured from the centre."""
         recent = self._recent[: self._seen]
         rewards = recent[recent[:, 0] >= 0, 1]  # -1: of a model that was removed
         return float(rewards.size), float(rewards.sum()), float(rewards @ rewards)
@@ -545,12 +436,6 @@ class Ridge(saving.Saved):
 
         theta' A theta - lam ||prior mean||^2, d - lam tr(A^-1), h' A theta and h' A h, where h is what rewards of 1
         would have taught (0 where that is not kept), and rewards are measured from the centre.
-
-        >>> model = Ridge(dim=1, lam=1e-9)
-        >>> for reward in (1.0, 3.0):
-        ...     model.update(np.ones(1), reward)
-        >>> [round(value, 6) for value in model.explained()]
-        [8.0, 1.0, 0.0, 0.0]
         """
         which, lam = slice(None) if model is None else slice(model, model + 1), self.ridge or 1.0
         fit, trace, cross, ones, taught = fits.explained(self.models[which], self.dim)
@@ -564,27 +449,13 @@ class Ridge(saving.Saved):
     # ------------------------------------------------------------------ models that are added up, come and go
 
     def learnt(self, model: int = 0) -> tuple[Floats, Floats]:
-        """What the rewards have added to A and to b: sum x x' and sum r x (r measured from the centre).
-
-        >>> ridge = Ridge(dim=1, lam=0.5)
-        >>> ridge.update(np.array([2.0]), 3.0)
-        >>> [part.round(9) for part in ridge.learnt()]
-        [array([[4.]]), array([6.])]
-        """
+        """What the rewards have added to A and to b: sum x x' and sum r x (r measured from the centre)."""
         lam = self.ridge or 1.0
         A, b, _ = self._sums(model)
         return A - lam * np.eye(self.dim), b - lam * self.prior_means[model]
 
     def merge(self, other: Ridge) -> None:
-        """Add what another ridge of the same settings has learnt; an open ``lam`` stays until ``rescale``.
-
-        >>> a, b = Ridge(dim=1, lam=1.0), Ridge(dim=1, lam=1.0)
-        >>> a.update(np.ones(1), 1.0)
-        >>> b.update(np.ones(1), 1.0)
-        >>> a.merge(b)
-        >>> a.theta.round(9)
-        array([[0.66666667]])
-        """
+        """Add what another ridge of the same settings has learnt; an open ``lam`` stays until ``rescale``."""
         if self.forgets:
             raise ValueError("a model that forgets weighs rewards by their age, which two models do not share")
         if other.ridge is None and not other.models[:, -1, 0].any():  # it has learnt nothing
@@ -605,13 +476,7 @@ class Ridge(saving.Saved):
             self._gone = self._gone + other._gone
 
     def fade(self, keep: float) -> None:
-        """Let what was learnt so far count ``keep`` times as much as before, where nothing is forgotten by itself.
-
-        >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.update(np.ones(1), 1.0, weight=4.0)
-        >>> model.fade(0.25); model.theta.round(9)
-        array([[0.5]])
-        """
+        """Let what was learnt so far count ``keep`` times as much as before, where nothing is forgotten by itself."""
         if self.forgets:
             raise ValueError("a model that forgets by itself is not to be faded")
         lam = self.ridge or 1.0
@@ -623,13 +488,7 @@ class Ridge(saving.Saved):
             self.models[:, -1, :3] *= keep
 
     def add_model(self) -> None:
-        """One more model, untaught, after the others; its prior mean is theirs, or zeros where each has its own.
-
-        >>> model = Ridge(dim=2)
-        >>> model.add_model()
-        >>> model.theta.shape
-        (2, 2)
-        """
+        """One more model, untaught, after the others; its prior mean is theirs, or zeros where each has its own."""
         own = self.prior_mean is not None and self.prior_mean.ndim == 2
         fresh = Ridge(**self.params() | {"n_models": 1, "prior_mean": None if own else self.prior_mean})
         fresh._begin(self.ridge)
@@ -642,14 +501,7 @@ class Ridge(saving.Saved):
         self._moments = np.concatenate(parts, axis=1).reshape(-1, self.dim)
 
     def remove_model(self, model: int) -> None:
-        """Forget one model; those after it move down by one.
-
-        >>> ridge = Ridge(dim=1, lam=1.0, n_models=2)
-        >>> ridge.update(np.ones(1), 1.0, model=1)
-        >>> ridge.remove_model(0)
-        >>> ridge.theta
-        array([[0.5]])
-        """
+        """Forget one model; those after it move down by one."""
         if self.prior_mean is not None and self.prior_mean.ndim == 2:
             self.prior_mean = np.delete(self.prior_mean, model, axis=0)
         places = range(model, len(self._moments), self.n_models)
@@ -669,32 +521,17 @@ class Ridge(saving.Saved):
     # ------------------------------------------------------------------ rounds in compiled code
 
     def choose_optimistic(self, contexts: Floats, width: Width, rng: np.random.Generator) -> tuple[Any, Any]:
-        """Arms and probabilities of rounds without learning in between, (T, K, d) or (T, 1, d).
-
-        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)  # see Width in native/models/ridge.hpp
-        >>> Ridge(dim=1).choose_optimistic(np.ones((2, 1, 1)), width, np.random.default_rng(1))
-        (array([0, 0]), array([1., 1.]))
-        """
+        """Arms and probabilities of rounds without learning in between, (T, K, d) or (T, 1, d)."""
         return ridge.choose_many(self.models, contexts, self.ridge or 1.0, *width, rng)
 
     def learn_many(self, contexts: Floats, arms: Any, rewards: Floats) -> None:
-        """``learn`` for the arm of each round, in order; contexts are (T, K, d), or (T, 1, d) for a model per arm.
-
-        >>> model = Ridge(dim=1, lam=1.0)
-        >>> model.learn_many(np.ones((3, 2, 1)), np.array([0, 1, 1]), np.ones(3))
-        >>> model.theta
-        array([[0.75]])
-        """
+        """``learn`` for the arm of each round, in order; contexts are (T, K, d), or (T, 1, d) for a model per arm."""
         lam, rewards = self.ridge or 1.0, rewards - self.centre
         with self.refusals_named():
             ridge.learn_many(self.models, self._grams, self._moments, contexts, arms, rewards, lam, self.discount)
 
     def optimistic(self, X: Floats, width: Width) -> Floats:
-        """Mean + margin, of each row (one model) or of each model (one row, as (1, d)), from the centre on.
-
-        >>> Ridge(dim=2, lam=4.0).optimistic(np.eye(2), (1.0, 0.0, 1.0, 0.0, 1.0))
-        array([0.5, 0.5])
-        """
+        """Mean + margin, of each row (one model) or of each model (one row, as (1, d)), from the centre on."""
         lam = self.ridge or 1.0
         if isinstance(X, np.ndarray):
             return ridge.optimistic(self.models, X, lam, *width)
@@ -707,12 +544,7 @@ class Ridge(saving.Saved):
     def play_optimistic(
         self, contexts: Floats, rewards: Floats, width: Width, rng: np.random.Generator
     ) -> tuple[Any, Any, Any]:
-        """A block of optimistic rounds: arms, probabilities, rewards, which are measured from the centre.
-
-        >>> width = (1.0, 0.0, 1.0, 0.0, 1.0)
-        >>> Ridge(dim=1).play_optimistic(np.ones((2, 1, 1)), np.ones((2, 1)), width, np.random.default_rng(1))
-        (array([0, 0]), array([1., 1.]), array([1., 1.]))
-        """
+        """A block of optimistic rounds: arms, probabilities, rewards, which are measured from the centre."""
         models, grams, moments, lam, discount = self.raw
         settings = lam, discount, *width
         with self.refusals_named():
@@ -727,23 +559,13 @@ class Ridge(saving.Saved):
         draws: int,
         rng: np.random.Generator,
     ) -> tuple[Any, Any, Any]:
-        """A block of Thompson's rounds that begins at round ``first``: arms, probabilities (NaN: one draw), rewards.
-
-        >>> rng = np.random.default_rng(1)
-        >>> scale = (1.0, 0.0, 1.0, 0.0, 1.0, 1.0)  # see Spread in native/agents/thompson.hpp
-        >>> Ridge(dim=1).play_sampled(np.ones((1, 1, 1)), np.ones((1, 1)), 1, scale, 2, rng)
-        (array([0]), array([1.]), array([1.]))
-        """
+        """A block of Thompson's rounds that begins at round ``first``: arms, probabilities (NaN: one draw), rewards."""
         models, grams, moments, lam, discount = self.raw
         schedule = (lam, discount, first, *scale, draws)
         with self.refusals_named():
             return thompson.play(models, grams, moments, contexts, rewards, *schedule, rng)
 
     def sample(self, z: Floats, scale: float, model: int = 0) -> Floats:
-        """theta + scale W'z: with z standard normal, a draw from N(theta, scale^2 A^-1).
-
-        >>> Ridge(dim=2, lam=4.0).sample(np.array([1.0, 2.0]), scale=2.0)
-        array([1., 2.])
-        """
+        """theta + scale W'z: with z standard normal, a draw from N(theta, scale^2 A^-1)."""
         sampled: Floats = self.theta[model] + scale * (z @ self.factor(model))
         return sampled
