@@ -11,11 +11,11 @@ import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.offline.intervals.intervals import skewed_interval
-from armwise.offline.results.diagnostics import rare_rewards
+from armwise.offline.results.diagnostics import VERY_FEW, rare_rewards
 from armwise.offline.results.estimates import WIDENED, Estimate, Evaluation
 from armwise.offline.results.terminal import number
 
-_ENOUGH = 15  # effective rows below which not even Student's quantile and the skewness help an interval
+_ENOUGH = 5  # effective rows; of more, Student's quantile and the skewness know how few there are
 _TOO_FEW = "too few rows answer the question: effective sample size"
 
 
@@ -80,7 +80,7 @@ def evaluation(
         low, high = _ends(centre, level)
         against = _weaknesses(scored.weights)
         if rewards is not None and scored.weights is not None and not against:  # few rows have few rewards anyway
-            against = rare_rewards(rewards[scored.weights != 0.0])
+            against = rare_rewards(rewards, VERY_FEW, np.abs(scored.weights))
         warnings = (*against, *scored.warnings)
         if scored.without is not None:
             other, others = scored.without

@@ -391,18 +391,25 @@ def _verdicts(
     return found
 
 
-def rare_rewards(rewards: Floats, few: int = _FEW) -> list[str]:
+def rare_rewards(rewards: Floats, few: int = _FEW, weights: Floats | None = None) -> list[str]:
     """Return whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
+
+    With ``weights`` effective rows count: a row that hardly weighs has seen little of what is asked for.
 
     >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
     'few different rewards: 1 of 300 matching rows differs from t'
+    >>> rare_rewards(np.array([0.0] * 30 + [1.0] * 300), weights=np.repeat([10.0, 0.01], [30, 300]))[0][:60]
+    'few different rewards: 0 of 31 matching rows differ from the'
     """
-    if not len(rewards):
+    weights = np.ones(len(rewards)) if weights is None else weights
+    total = float(weights.sum())
+    if not total > 0.0:
         return []
-    counts = np.unique(rewards, return_counts=True)[1]
-    other = int(counts.sum() - counts.max())
-    if other >= few or (other >= few / 2 and other >= _COMMON * len(rewards)):  # seven of twenty are not rare
+    rows = total**2 / float((weights**2).sum())
+    share = 1.0 - float(np.bincount(np.unique(rewards, return_inverse=True)[1], weights).max()) / total
+    other = rows * share
+    if other >= few - 1e-6 or (other >= few / 2 and share >= _COMMON):  # seven of twenty are not rare
         return []
-    verb = "differs" if other == 1 else "differ"
-    return [f"few different rewards: {other} of {len(rewards):,} matching rows {verb} from the most frequent reward, "
+    verb = "differs" if round(other) == 1 else "differ"
+    return [f"few different rewards: {other:.0f} of {rows:,.0f} matching rows {verb} from the most frequent reward, "
             f"where an interval needs about {few}"]  # fmt: skip
