@@ -82,6 +82,10 @@ def key(name: str = "k", secret: str = "s", **rest: Any) -> Key:
         (KEY.replace("name", "nmae"), r"keys\[0\]: there is no setting 'nmae'; did you mean 'name'\?"),
         ('storage = "postgresq://user:hunter2@host/db"', "storage must be a folder.*got postgresq://..."),
         ('storage = ""', "storage must be a folder.*got nothing"),
+        ('storage = ["postgresql://host/a", 3]', r"storage\[1\]: Expected `str`, got `int`"),
+        (NEWS + 'arms = ["a", 3]', r"applications.news: arms\[1\]: Expected `str`, got `int`"),
+        (KEY.replace('sha256 = "', 'hash = "'), r"keys\[0\]: there is no setting 'hash'"),
+        (KEY.replace('roles = ["decide"]', ""), r"keys\[0\]: Object missing required field `roles`"),
         ("listen = ", "Invalid value"),
     ],
 )
@@ -99,6 +103,12 @@ def test_what_is_wrong_is_said_with_its_place_and_nothing_is_stored(
     assert main(["serve", "shop.toml"]) == 2
     assert "shop.toml: " in capfd.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["shop.toml"]
+
+
+def test_a_name_that_reads_like_a_place_is_shown_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shop.toml").write_text(NEWS + '"colour - at `$.drift" = 1', "utf-8")
+    with pytest.raises(ValueError, match=r"applications.news: there is no setting 'colour - at `\$.drift'$"):
+        load_config(tmp_path / "shop.toml")
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import re
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -218,39 +219,52 @@ def load_config(path: str | Path) -> Config:
         raw = tomllib.loads(text)
         if isinstance(described := raw.get("applications"), dict):
             raw["applications"] = {name: _application(name, table) for name, table in described.items()}
-        config = msgspec.convert(raw, Config, strict=False)
+        config: Config = _converted(raw, Config)
         if not isinstance(config.storage, str):
             for name, made in config.creations().items():
                 check_merges(name, made)
         return config
     except (tomllib.TOMLDecodeError, ValueError) as error:
-        raise ValueError(f"{path}: {_reason(error)}") from None
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _application(name: str, table: Any) -> Application:
     """One application of the file, built once to see that it can be: before anything is stored."""
     try:
         check_id("the name", name)
-        application = msgspec.convert(table, Application, strict=False)
+        application: Application = _converted(table, Application)
         application.check()
     except ValueError as error:
-        raise ValueError(f"applications.{name}: {_reason(error)}") from None
+        raise ValueError(f"applications.{name}: {error}") from None
     return application
 
 
-def _reason(error: Exception) -> str:
-    """An error with the place where it is in front, instead of behind in another notation."""
-    found = re.fullmatch(r"(.*) - at `\$\.?(.*)`", str(error), re.DOTALL)
-    if found is None or not found[2]:
-        return _named(str(error) if found is None else found[1])
-    return f"{found[2]}: {_named(found[1])}"
+def _converted(value: Any, kind: Any, place: str = "") -> Any:
+    """A value of the file as a setting's type, part by part, so that an error names the place."""
+    if isinstance(kind, UnionType):  # the member that a list or a table could be
+        kind = next((each for each in get_args(kind) if get_origin(each) is type(value)), kind)
+    if get_origin(kind) is list and isinstance(value, list):
+        return [_converted(each, get_args(kind)[0], f"{place}[{i}]") for i, each in enumerate(value)]
+    if get_origin(kind) is dict and isinstance(value, dict):
+        return {name: _converted(each, get_args(kind)[1], f"{place}.{name}") for name, each in value.items()}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and isinstance(value, dict):
+        types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+        if strange := [name for name in value if name not in types]:
+            raise ValueError(_at(place, _unknown(strange[0])))
+        value = {name: _converted(each, types[name], f"{place}.{name}") for name, each in value.items()}
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except ValueError as error:
+        raise ValueError(_at(place, str(error))) from None
 
 
-def _named(said: str) -> str:
+def _at(place: str, reason: str) -> str:
+    """A reason with its place in front, where that is not the whole."""
+    return f"{place.lstrip('.')}: {reason}" if place else reason
+
+
+def _unknown(name: str) -> str:
     """The message for an unknown name, with the known name that is nearest."""
-    strange = re.fullmatch(r"Object contains unknown field `(.*)`", said, re.DOTALL)
-    if strange is None:
-        return said
-    known = [name for kind in (Config, Application, Key) for name in kind.__struct_fields__]
-    near = difflib.get_close_matches(strange[1], known, 1)
-    return f"there is no setting {strange[1]!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+    known = [known for kind in (Config, Application, Key) for known in kind.__struct_fields__]
+    near = difflib.get_close_matches(name, known, 1)
+    return f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
