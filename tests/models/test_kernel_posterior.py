@@ -165,11 +165,11 @@ class NaiveBudget:
 
     def update(self, x, reward):
         a, nu = self.parts(x)
-        joins = len(self.Z) < self.budget and nu > gp_budget.NOVEL
+        joins = len(self.Z) < self.budget and nu > gp_budget.MIN_NOVELTY
         if len(self.Z) == self.budget:
             novelties = 1.0 / np.diag(np.linalg.inv(self.kernel(np.array(self.Z))))
             i = int(np.argmin(novelties))
-            if nu > gp_budget.SWAP * novelties[i]:
+            if nu > gp_budget.MIN_SWAP_RATIO * novelties[i]:
                 joins = True
                 self.swaps += 1
                 self.Z.pop(i)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from armwise.native.choice import LARGEST as LARGEST
+from armwise.native.choice import MAX_MAGNITUDE as MAX_MAGNITUDE
 
 # Which view of a round an agent reads.
 Sees = Literal["nothing", "features", "shared", "key", "advice"]
@@ -24,11 +24,11 @@ FLOAT64 = np.dtype(np.float64)
 
 def wanted_numbers(values: NDArray[np.float64]) -> str:
     """Describe the expected range of numbers, and where the first NaN or too large one is."""
-    at = tuple(np.argwhere(~(np.abs(values) <= LARGEST))[0])
+    at = tuple(np.argwhere(~(np.abs(values) <= MAX_MAGNITUDE))[0])
     where = f"{'in row' if len(at) > 1 else 'at'} {at[0]}"
     if not np.isfinite(values[at]):
         return f"finite, got NaN or infinity {where}"
-    return f"at most {LARGEST:g} in size, so that squares do not overflow, got {values[at]:g} {where}"
+    return f"at most {MAX_MAGNITUDE:g} in size, so that squares do not overflow, got {values[at]:g} {where}"
 
 
 def short(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.core.arguments import LARGEST, Sees, as_floats, short, wanted_numbers
+from armwise.core.arguments import MAX_MAGNITUDE, Sees, as_floats, short, wanted_numbers
 from armwise.native.choice import all_within
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def read_csr(name: str, context: Any) -> csr_array[Any, Any]:
     matrix = csr_array(context, dtype=np.float64)
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity among its non-zeros")
-    if matrix.data.size and np.abs(matrix.data).max() > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST:g} in size, so that squares do not overflow")
+    if matrix.data.size and np.abs(matrix.data).max() > MAX_MAGNITUDE:
+        raise ValueError(f"{name} must be at most {MAX_MAGNITUDE:g} in size, so that squares do not overflow")
     if not (matrix.has_canonical_format and matrix.data.all()):
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from armwise.core.arguments import LARGEST, as_floats, refuse_masked, short, wanted_numbers
+from armwise.core.arguments import MAX_MAGNITUDE, as_floats, refuse_masked, short, wanted_numbers
 from armwise.core.capabilities.noting import Noting
 from armwise.core.choices import Choice, Choices, Floats
 from armwise.native.choice import all_within
@@ -25,7 +25,7 @@ def read_reward(agent: Agent, reward: Any) -> float:
     """A reward in the agent's range."""
     value = reward if type(reward) is float else _as_float(reward)
     low, high = agent.reward_range
-    if not (low <= value <= high and -LARGEST <= value <= LARGEST):  # False for NaN
+    if not (low <= value <= high and -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE):  # False for NaN
         raise ValueError(f"reward is {value}; {_expected_reward(agent)}")
     return value
 
@@ -55,7 +55,7 @@ def read_reward_table(agent: Agent, rewards: Any) -> Floats:
 
 
 def _in_range(agent: Agent, values: Floats) -> Floats:
-    low, high = max(agent.reward_range[0], -LARGEST), min(agent.reward_range[1], LARGEST)
+    low, high = max(agent.reward_range[0], -MAX_MAGNITUDE), min(agent.reward_range[1], MAX_MAGNITUDE)
     wrong = ~((values >= low) & (values <= high))
     if wrong.any():
         at = np.argwhere(wrong)[0].tolist()
@@ -66,7 +66,7 @@ def _in_range(agent: Agent, values: Floats) -> Floats:
 def _expected_reward(agent: Agent) -> str:
     low, high = agent.reward_range
     if low == -np.inf and high == np.inf:
-        return f"{type(agent).__name__} expects a finite number of at most {LARGEST:g} in size"
+        return f"{type(agent).__name__} expects a finite number of at most {MAX_MAGNITUDE:g} in size"
     return f"{type(agent).__name__} expects a number in [{low:g}, {high:g}]: rescale the rewards first"
 
 
@@ -86,8 +86,8 @@ def read_cost(agent: Agent, cost: Any) -> tuple[float, ...]:
         values = tuple(np.atleast_1d(vector).tolist())
     if agent.n_costs and len(values) != agent.n_costs:
         raise ValueError(f"cost must have {agent.n_costs} numbers, one per resource, got {len(values)}")
-    if not all(-LARGEST <= value <= LARGEST for value in values):  # False for NaN
-        raise ValueError(f"cost must be finite numbers of at most {LARGEST:g} in size, got {short(cost)}")
+    if not all(-MAX_MAGNITUDE <= value <= MAX_MAGNITUDE for value in values):  # False for NaN
+        raise ValueError(f"cost must be finite numbers of at most {MAX_MAGNITUDE:g} in size, got {short(cost)}")
     _refuse_below(agent, "cost", min(values))
     return values
 

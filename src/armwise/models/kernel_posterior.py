@@ -10,7 +10,7 @@ import numpy as np
 
 from armwise.core import saving
 from armwise.core.agent import Floats, Played, count, positive
-from armwise.core.arguments import LARGEST
+from armwise.core.arguments import MAX_MAGNITUDE
 from armwise.models.kernels import Kernel, KernelLike, Program, as_kernel
 from armwise.native import gp, gp_budget
 
@@ -21,18 +21,18 @@ MAX_EXTENSION = 1e7  # multiplications (milliseconds) of enlarging a joint poste
 
 def check_definite(kernel: Kernel, gram: Floats) -> None:
     """Refuse a kernel whose matrix has a negative eigenvalue; ours are positive definite by construction."""
-    if kernel.program is None and len(gram) <= gp.MOST_ROWS:
+    if kernel.program is None and len(gram) <= gp.MAX_JOINT_ROWS:
         low = float(np.linalg.eigvalsh(gram)[0])
-        if low < -gp.INDEFINITE * float(np.abs(np.diag(gram)).max()):
+        if low < -gp.MAX_ROUNDING * float(np.abs(np.diag(gram)).max()):
             raise ValueError(f"kernel is not positive definite: {kernel!r} has an eigenvalue of {low:.3g} on X")
 
 
 def check_size(kernel: Kernel, prior: Floats) -> None:
     """Refuse rows whose k(x, x) is so large (or NaN) that the posterior would overflow."""
-    if not (prior <= LARGEST).all():
+    if not (prior <= MAX_MAGNITUDE).all():
         raise ValueError(
-            f"X is too large for the kernel {kernel!r}: k(x, x) = {prior[~(prior <= LARGEST)][0]:.3g}, "
-            f"expected at most {LARGEST:g}; scale the features"
+            f"X is too large for the kernel {kernel!r}: k(x, x) = {prior[~(prior <= MAX_MAGNITUDE)][0]:.3g}, "
+            f"expected at most {MAX_MAGNITUDE:g}; scale the features"
         )
 
 
@@ -71,7 +71,7 @@ class _Form(saving.Saved):
         return prior
 
     def _check(self, variances: Floats, prior: Floats) -> None:
-        wrong = ~(variances >= -gp.INDEFINITE * prior) | (prior < 0.0)
+        wrong = ~(variances >= -gp.MAX_ROUNDING * prior) | (prior < 0.0)
         if wrong.any():
             worst = int(np.argmax(wrong))
             raise ValueError(
@@ -219,7 +219,7 @@ class Joint(_Form):
         # A growing factor would have spent K n^2 / 2 in each of the rounds so far.
         paid = MAX_EXTENSION + 0.5 * len(X) * float(learnt) ** 2 * float(counts.sum())
         work = self._spent + gp.joint_work(learnt, size)
-        if size > gp.MOST_ROWS or work > paid:
+        if size > gp.MAX_JOINT_ROWS or work > paid:
             return None
         points, gram = np.vstack([self.points, fresh]), np.empty((size, size))
         gram[:old, :old], gram[old:] = joint.prior, self.kernel(fresh, points)
@@ -374,7 +374,7 @@ class KernelPosterior(saving.Saved):
     def update_arm(self, X: Floats, arm: int, reward: float) -> None:
         """Learn the reward of row ``arm`` of X, and that all its rows are offered."""
         form = self._form
-        if self.dim is None and self.budget is None and len(X) <= gp.MOST_ROWS:
+        if self.dim is None and self.budget is None and len(X) <= gp.MAX_JOINT_ROWS:
             form = Joint(self.kernel, self.noise, distinct(X))
         if isinstance(form, Joint) and not form.learn(X, arm, reward):
             form = form.extended(X) or form.grown()
@@ -397,7 +397,7 @@ class KernelPosterior(saving.Saved):
 
     def _play(self, contexts: Floats, width: Width, t: int, block: tuple[Any, ...]) -> int:
         program = self.kernel.program
-        if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= gp.MOST_ROWS):
+        if program is None or (self.dim is None and self.budget is None and contexts.shape[1] <= gp.MAX_JOINT_ROWS):
             return 0  # the first reward makes the joint posterior
         if isinstance(self._form, Joint):
             return self._form.play(width, t, *block)

@@ -6,9 +6,9 @@ import numpy.typing
 
 JITTER: float = 1e-12
 
-INDEFINITE: float = 0.0001
+MAX_ROUNDING: float = 0.0001
 
-MOST_ROWS: int = 1024
+MAX_JOINT_ROWS: int = 1024
 
 FIXED: int = 0
 

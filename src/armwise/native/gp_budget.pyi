@@ -2,9 +2,9 @@ import numpy
 import numpy.random
 import numpy.typing
 
-NOVEL: float = 1e-06
+MIN_NOVELTY: float = 1e-06
 
-SWAP: float = 2.0
+MIN_SWAP_RATIO: float = 2.0
 
 def solve_upper(U: numpy.typing.NDArray[numpy.float64], n: int, V: numpy.typing.NDArray[numpy.float64]) -> None: ...
 def features(

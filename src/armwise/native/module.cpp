@@ -13,9 +13,8 @@ int import_numpy() {
 }  // namespace
 
 NB_MODULE(ARMWISE_MODULE, m) {
-    nb::set_leak_warnings(false);  // an agent that lives until the interpreter ends is no leak worth a message
+    nb::set_leak_warnings(false);  // agents, and objects of daemon threads, may live until the interpreter ends
     if (import_numpy() < 0) throw nb::python_error();
-    nb::set_leak_warnings(false);  // a thread that still sleeps when the program ends holds what it holds
     m.doc() = "The kernels of armwise.native, compiled for one kind of processor.";
 #define ARMWISE_BIND(name)                        \
     {                                             \

@@ -1,4 +1,4 @@
-// Every file of kernels, by the name of its submodule: add a line here for a new one.
+// The files of kernels by the names of their submodules: add a line here for a new file.
 #pragma once
 
 #include <nanobind/nanobind.h>

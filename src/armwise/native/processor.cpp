@@ -1,9 +1,9 @@
-// The extension module _processor: which variant of the kernels the processor at hand runs. Compiled for any processor.
+// The extension module _processor: names the variant of the kernels for this processor. It runs on every processor.
 #include <Python.h>
 
 namespace {
 
-// What the processor, and the operating system, can run: the name of the best variant.
+// The name of the fastest variant that the processor and the operating system support.
 PyObject* best_variant(PyObject*, PyObject*) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
@@ -14,12 +14,12 @@ PyObject* best_variant(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {
-    {"best_variant", best_variant, METH_NOARGS, "The variant that this machine's processor runs fastest."},
+    {"best_variant", best_variant, METH_NOARGS, "Return the name of the fastest variant that this processor supports."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_processor", "Which variant of the kernels suits this processor.", 0, functions,
+    PyModuleDef_HEAD_INIT, "_processor", "The choice of a variant of the kernels for this processor.", 0, functions,
     nullptr, nullptr, nullptr, nullptr,
 };
 

@@ -11,7 +11,7 @@ def estimates(
 ) -> tuple[numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float64]]: ...
 def squares(X: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]: ...
 
-UNTOUCHED: float = 0.999999999
+MIN_RIDGE_SHARE: float = 0.999999999
 
 def cut(
     means: numpy.typing.NDArray[numpy.float64],

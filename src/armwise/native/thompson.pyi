@@ -2,7 +2,7 @@ import numpy
 import numpy.random
 import numpy.typing
 
-MOST_EXACT: int = 512
+MAX_EXACT_ARMS: int = 512
 
 def scale(t: int, v: float, coefficient: float, delta: float) -> float: ...
 def posterior_scores(

@@ -1,7 +1,7 @@
 import numpy
 import numpy.typing
 
-LEAST: float = 1e-12
+MIN_PROBABILITY: float = 1e-12
 
 def normal_cdf(z: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]: ...
 def beta_cdf(a: float, b: float, x: numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64]: ...

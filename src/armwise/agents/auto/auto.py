@@ -95,7 +95,7 @@ class Auto(PerArm):
     FADE: ClassVar[float] = 0.9  # of the errors, per 16 rewards
     SLACK: ClassVar[float] = 1.05  # of the least error: what a shorter memory may cost
     SMOOTH: ClassVar[int] = 512  # features at most beside the columns, for the estimate of what the models need
-    LARGEST: ClassVar[int] = 2**31  # bytes of the models: a width by mistake must not take the machine's memory
+    MAX_BYTES: ClassVar[int] = 2**31  # bytes of the models: a width by mistake must not take the machine's memory
     ROWS: ClassVar[int] = 256  # different rows that the process holds
     LAYOUT: ClassVar[int] = 4  # of what is saved; raised whenever a file of before would mean something else
 
@@ -127,10 +127,10 @@ class Auto(PerArm):
         alone, narrow, wanted = (
             bytes_each * k * (2 * d + self.SMOOTH) ** 2 for k, d in ((1, dim), (arms, 1), (arms, dim))
         )
-        if wanted <= self.LARGEST:
+        if wanted <= self.MAX_BYTES:
             return
         # One arm alone, or one column alone, may be too much already.
-        named = "dim" if alone > self.LARGEST else "n_arms" if narrow > self.LARGEST else "n_arms or dim"
+        named = "dim" if alone > self.MAX_BYTES else "n_arms" if narrow > self.MAX_BYTES else "n_arms or dim"
         remedies = {
             "dim": "hash the features into fewer columns (features.hashed_text, features.Encoder), or take "
             "LogisticThompson (linear in dim)",
@@ -138,7 +138,7 @@ class Auto(PerArm):
         }
         raise ValueError(
             f"{named} must be smaller: the models of dim = {self.dim} and n_arms = {self.n_arms} may need "
-            f"{wanted / 2**30:.3g} GiB, at most {self.LARGEST / 2**30:.3g} are allowed; "
+            f"{wanted / 2**30:.3g} GiB, at most {self.MAX_BYTES / 2**30:.3g} are allowed; "
             + ", or ".join(remedies[name] for name in named.split(" or "))
         )
 

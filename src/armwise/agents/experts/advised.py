@@ -10,7 +10,7 @@ import numpy as np
 from armwise.agents.wrappers.wrapper import Wrapper
 from armwise.core import rounds
 from armwise.core.agent import Agent, Choice, Context, Floats, Played, Seed, Theory
-from armwise.core.arguments import LARGEST, refuse_masked, wanted_numbers
+from armwise.core.arguments import MAX_MAGNITUDE, refuse_masked, wanted_numbers
 from armwise.core.capabilities.noting import Noting
 from armwise.core.outcomes import check_choice
 from armwise.core.rounds import Batches
@@ -118,7 +118,7 @@ class Advised(Wrapper, Noting):
             array = np.asarray(context, dtype=object if self.sees == "key" else None)
             if array.dtype.kind == "c":
                 raise ValueError(f"{name} must be finite numbers, got complex numbers")
-            if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
+            if array.dtype.kind == "f" and not (np.abs(array) <= MAX_MAGNITUDE).all():
                 raise ValueError(f"{name} must be {wanted_numbers(array)}")
         return context
 

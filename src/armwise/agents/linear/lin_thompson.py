@@ -100,7 +100,7 @@ class SamplingAgent(Agent):
         return self._win_probabilities(context, draws, copy.deepcopy(self._rng))
 
     def _win_probabilities(self, context: Any, draws: int, rng: np.random.Generator) -> Floats:
-        if self._count_arms(context) > thompson.MOST_EXACT:
+        if self._count_arms(context) > thompson.MAX_EXACT_ARMS:
             return winning.smoothed_wins(self._wins(context, draws, rng))
         with np.errstate(over="ignore", invalid="ignore"):
             means, covariance = self._score_posterior(context)

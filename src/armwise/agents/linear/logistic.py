@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from armwise.agents.linear.lin_thompson import NO_TIES, SamplingAgent
 from armwise.core.agent import Choice, Choices, Floats, Played, Seed, Theory, count, positive
-from armwise.core.arguments import LARGEST
+from armwise.core.arguments import MAX_MAGNITUDE
 from armwise.core.capabilities.per_arm import PerArm
 from armwise.core.inputs import is_sparse
 from armwise.core.rounds import Batches
@@ -21,8 +21,8 @@ Indices = NDArray[np.int64]
 
 
 def _check_size(X: Floats) -> None:
-    if X.size and max(X.max(), -X.min()) > LARGEST:
-        raise ValueError(f"X must be at most {LARGEST:g} in size, so that squares do not overflow")
+    if X.size and max(X.max(), -X.min()) > MAX_MAGNITUDE:
+        raise ValueError(f"X must be at most {MAX_MAGNITUDE:g} in size, so that squares do not overflow")
 
 
 class SparseRows(NamedTuple):

@@ -6,7 +6,7 @@
 export const policy = /*POLICY*/ null;
 export const checksum = /*CHECKSUM*/ "";
 
-const TIE = 1e-12, LARGEST = 1e150, MOST_KEPT = 65536;
+const TIE = 1e-12, MAX_MAGNITUDE = 1e150, MAX_CACHED = 65536;
 const { sees, encoder, rule, floors, arms: fixedArms } = policy;
 const hashed = encoder !== null && encoder.kind === "hashed";
 const dim = policy.models.length ? policy.models[0].weights.length : 0;
@@ -122,7 +122,7 @@ let tokens = new Map(), arms = new Map();
 function token(text) {
   let known = tokens.get(text);
   if (known === undefined) {
-    if (tokens.size >= MOST_KEPT) tokens = new Map(), arms = new Map();
+    if (tokens.size >= MAX_CACHED) tokens = new Map(), arms = new Map();
     const hash = blake2b(utf8(text));
     const scale = encoder.scale[hash.toString(16).padStart(16, "0")];
     known = { index: tokens.size, hash, mean: scale ? scale[0] : 0, span: scale ? 3 * scale[1] : 0 };
@@ -140,7 +140,7 @@ function walk(value, path, outermost, found) {
     case "boolean": found.push(token(path + "\x1eb" + value), 1); break;
     case "number": {
       if (Number.isNaN(value)) return;
-      if (!(Math.abs(value) < LARGEST)) throw new Error("a number beyond 1e150 in magnitude");
+      if (!(Math.abs(value) < MAX_MAGNITUDE)) throw new Error("a number beyond 1e150 in magnitude");
       const known = token(path);
       found.push(known, known.span === 0 ? 0 : Math.min(Math.max((value - known.mean) / known.span, -1), 1));
       break;
@@ -196,7 +196,7 @@ function readArm(sent) {
     for (let k = 0; k < list.length; k += 2) names.push(list[k]);
     known = { id: token("a\x1ei" + id), tokens: names, places: [], first: null };
     known.first = places(known, CONSTANT);
-    if (arms.size >= MOST_KEPT) arms = new Map();
+    if (arms.size >= MAX_CACHED) arms = new Map();
     arms.set(key, known);
   }
   return { known, list };
@@ -251,7 +251,7 @@ function plainRow(row, { columns, values }, start) {
   let end = start;
   for (let i = 0; i < names.length; ++i) {
     const value = Array.isArray(row) ? row[i] : row[names[i]];
-    if (typeof value !== "number" || !(Math.abs(value) <= LARGEST))
+    if (typeof value !== "number" || !(Math.abs(value) <= MAX_MAGNITUDE))
       throw new Error(`${names[i]} must be a number of at most 1e150 in size, got ${value}`);
     if (value !== 0) columns[end] = 8 * i, values[end++] = value;
   }
@@ -261,7 +261,7 @@ function plainRow(row, { columns, values }, start) {
 // ------------------------------------------------------------------ the rule
 
 const knownLess = (square, bar) => {
-  const ratio = bar > 0 ? Math.min(square / bar, LARGEST) : 1;
+  const ratio = bar > 0 ? Math.min(square / bar, MAX_MAGNITUDE) : 1;
   return ratio > 1 ? Math.log(ratio) : 0;
 };
 function widened(means, widths, alphas) {

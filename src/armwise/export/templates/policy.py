@@ -16,7 +16,7 @@ import uuid
 POLICY = json.loads(r"""{}""")
 CHECKSUM = ""
 
-TIE, LARGEST, MASK = 1e-12, 1e150, (1 << 64) - 1
+TIE, MAX_MAGNITUDE, MASK = 1e-12, 1e150, (1 << 64) - 1
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -44,7 +44,7 @@ def _walk(value, path, outermost, found):
     elif isinstance(value, (int, float)):
         if value != value:
             return
-        if not abs(value) < LARGEST:
+        if not abs(value) < MAX_MAGNITUDE:
             raise ValueError("a number beyond 1e150 in magnitude")
         hash = _hash(path)
         scale = POLICY["encoder"]["scale"].get(f"{hash:016x}")
@@ -114,7 +114,7 @@ def _plain_row(row):
         raise ValueError(f"a row must have {len(names)} numbers, got {len(row)}")
     values = [row.get(name) for name in names] if isinstance(row, dict) else row
     for name, value in zip(names, values):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= MAX_MAGNITUDE:
             raise ValueError(f"{name} must be a number of at most 1e150 in size, got {value!r}")
     return [(i, float(value)) for i, value in enumerate(values) if value]
 
@@ -136,7 +136,7 @@ def _square(factor, row):
 
 
 def _known_less(square, bar):
-    ratio = min(square / bar, LARGEST) if bar > 0.0 else 1.0
+    ratio = min(square / bar, MAX_MAGNITUDE) if bar > 0.0 else 1.0
     return math.log(ratio) if ratio > 1.0 else 0.0
 
 

@@ -23,7 +23,7 @@ class CoFine {
     const Models& fine() const { return fine_; }
     const Models& coarse() const { return coarse_; }
 
-    // WU: what an estimate needs of the fine model, worked out once between two rewards.
+    // WU, which estimates need of the fine model, computed once after each reward.
     void prepare() {
         const Index k = coarse_.d, width = coarse_.D;
         std::fill(WU_.begin(), WU_.end(), 0.0);
@@ -110,7 +110,7 @@ void bind_cofine(nb::module_& m) {
         model.learn(x.data, reward);
         first.commit(), second.commit();
     }, "fine"_a, "coarse"_a, "subspace"_a, "prior_mean"_a, "x"_a, "reward"_a,
-          R"(Learn one row and its reward (less the prior's), at both levels.
+          R"(Learn one row and its reward, less the prior's mean, in both models.
 
 >>> fine, coarse = np.zeros((1, 9, 8)), np.zeros((1, 9, 8)); fine[0, 0, 0] = coarse[0, 0, 0] = 1.0
 >>> learn(fine, coarse, np.eye(1), np.empty(0), np.ones(1), 1.0)

@@ -1,4 +1,4 @@
-// Exponential weights over experts (survey 5), step and block: one kernel for both lanes.
+// Exponential weights over experts (survey 5): one kernel for single steps and blocks.
 #include "modules.hpp"
 #include "random.hpp"
 #include "weights.hpp"
@@ -30,7 +30,7 @@ void advised(View<const double, 1> log_weights, View<const double, 2> advice, do
     add_floor(p, floor);
 }
 
-// Take out the largest: only differences matter, and near 0 they keep all their digits for ever.
+// Subtract the largest: only differences matter, and near 0 they keep all their digits.
 void recentre(View<double, 1> log_weights) {
     const double top = largest(log_weights.data, log_weights.size());
     for (double& each : log_weights) each -= top;
@@ -61,7 +61,7 @@ void voted(View<const double, 1> log_weights, View<const int64_t, 1> votes, doub
     normalised(log_weights.data, log_weights.size(), q.data());
     std::fill(p.begin(), p.end(), 0.0);
     for (Index i = 0; i < votes.size(); ++i) require_index(votes[i], p.size(), "votes must be arms");
-    if (p.size() == 2) {  // sums in registers: in memory each would wait for the one before to be written
+    if (p.size() == 2) {  // sums in registers: in memory each addition would wait for the write before it
         double first = 0.0, second = 0.0;
         for (Index i = 0; i < votes.size(); ++i) {
             const double one = double(votes[i]);
@@ -126,7 +126,7 @@ void bind_experts(nb::module_& m) {
         advised(log_weights, advice, floor, p.view, q);
         return p;
     }, "log_weights"_a, "advice"_a, "floor"_a,
-          R"(p_j = (1 - K floor) sum_i q_i advice_ij + floor: the experts' vote, with a floor under every arm.
+          R"(p_j = (1 - K floor) sum_i q_i advice_ij + floor: the experts' vote, with at least the floor for every arm.
 
 >>> advised(np.zeros(2), np.array([[1.0, 0.0], [1.0, 0.0]]), 0.1)
 array([0.9, 0.1]))");
@@ -134,7 +134,7 @@ array([0.9, 0.1]))");
     m.def("recentre", [](Array<double, 1> log_weights) {
         require(log_weights.size() > 0, "log_weights must not be empty");
         recentre(log_weights);
-    }, "log_weights"_a, R"(Take out the largest: only differences matter, and near 0 they keep all their digits for ever.
+    }, "log_weights"_a, R"(Subtract the largest: only differences matter, and near 0 they keep all their digits.
 
 >>> log_weights = np.array([7.0, 9.0])
 >>> recentre(log_weights)
@@ -221,7 +221,7 @@ array([-0.5,  0. ]))");
         voted(log_weights, votes, p_min, p.view, q);
         return p;
     }, "log_weights"_a, "votes"_a, "p_min"_a, "K"_a,
-          R"(``advised`` where expert i puts all on arm votes[i]: O(N) instead of O(N K), for very many experts.
+          R"(``advised`` for experts i that give arm votes[i] probability 1: O(N) instead of O(N K), for very many experts.
 
 >>> voted(np.zeros(4), np.array([0, 1, 1, 1]), 0.1, 2)
 array([0.3, 0.7]))");
@@ -233,7 +233,7 @@ array([0.3, 0.7]))");
         Unlocked unlocked(double(votes.size()));
         voted_learn(log_weights, votes, p_min, bonus, p, arm, probability, reward, step);
     }, "log_weights"_a, "votes"_a, "p_min"_a, "bonus"_a, "p"_a, "arm"_a, "probability"_a, "reward"_a,
-          R"(``exp4p_learn`` where expert i puts all on arm votes[i]: y_i is r_hat on the played arm, v_i is 1 / p.
+          R"(``exp4p_learn`` for experts i that give arm votes[i] probability 1: y_i is r_hat on the played arm, v_i is 1 / p.
 
 >>> log_weights = np.zeros(2)
 >>> voted_learn(log_weights, np.array([0, 1]), 0.5, 0.0, np.array([0.5, 0.5]), 1, 0.5, 1.0)

@@ -1,4 +1,4 @@
-// K-armed agents, step and block: one kernel for both lanes.
+// K-armed agents: one kernel for single steps and blocks.
 #include "kary.hpp"
 #include "modules.hpp"
 
@@ -46,7 +46,7 @@ array([0. , 0.5]))");
         ucb1_scores(totals, counts, alpha, scores.view.data);
         return scores;
     }, "totals"_a, "counts"_a, "alpha"_a,
-          R"(mean_a + alpha sqrt(2 ln t / n_a), infinite for an arm never learnt; t - 1 rewards are learnt.
+          R"(mean_a + alpha sqrt(2 ln t / n_a), infinite for an arm without rewards; t - 1 rewards are learnt.
 
 >>> ucb1_scores(np.array([1.0, 0.0]), np.array([1.0, 0.0]), 0.0)
 array([ 1., inf]))");
@@ -68,7 +68,7 @@ array([ 1., inf]))");
         greedy_mixed(totals, counts, epsilon, means.data(), p.view.data);
         return p;
     }, "totals"_a, "counts"_a, "epsilon"_a,
-          R"(epsilon / K each, the rest on the arms with the best mean (0 for an arm never learnt).
+          R"(epsilon / K each, the rest on the arms with the best mean (0 for an arm without rewards).
 
 >>> greedy_mixed(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 0.2)
 array([0.9, 0.1]))");
@@ -103,7 +103,7 @@ array([0.9, 0.1]))");
     }, "successes"_a, "failures"_a, "exact"_a, "rewards"_a, "rng"_a,
           R"(Beta Thompson sampling over a block of rounds: arms, probabilities, rewards.
 
-Each arm is drawn from the arms' exact chances to win, or is the winner of one draw, whose probability is NaN.
+Arms are drawn with their exact probabilities to win, or as the winner of one posterior draw, with probability NaN.
 
 >>> beta_play(np.ones(2), np.ones(2), True, np.ones((1, 2)), np.random.default_rng(1))[1].round(9)
 array([0.5]))");
@@ -112,7 +112,7 @@ array([0.5]))");
         require(table.size(0) == q.size(), "table must have one row per policy");
         require_index(arm, table.size(1), "arm must be a column of table");
         return arm_probability(q.data, table.data, table.size(0), table.size(1), arm);
-    }, "q"_a, "table"_a, "arm"_a, R"(The probability that an arm is played, if policy i is followed with probability q_i.
+    }, "q"_a, "table"_a, "arm"_a, R"(The probability of an arm if policy i is followed with probability q_i.
 
 >>> arm_probability(np.array([0.5, 0.5]), np.array([[0.0, 1.0], [0.5, 0.5]]), 1)
 0.75)");
@@ -121,7 +121,7 @@ array([0.5]))");
                               Const<double, 2> rewards, Generator outer) {
         return play_policies(Exp3{log_weights, gamma, rng}, tables, rewards, outer);
     }, "log_weights"_a, "gamma"_a, "rng"_a, "tables"_a, "rewards"_a, "outer"_a,
-          R"(Exp3 over policies: tables[t, i] is what policy i recommends in round t. Arms, probabilities, rewards.
+          R"(Exp3 over policies: tables[t, i] is policy i's distribution in round t. Arms, probabilities, rewards.
 
 >>> rng, other = np.random.default_rng(1), np.random.default_rng(2)
 >>> exp3_policies(np.zeros(2), 0.5, rng, np.ones((3, 2, 1)), np.ones((3, 1)), other)

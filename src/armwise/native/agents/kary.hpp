@@ -1,7 +1,7 @@
-// K-armed agents: how each decides and learns.
+// K-armed agents: decisions and learning.
 //
-// Each has `decide(round, p)`: the arm of a round, its probability (NaN where it is not known) and, into p, the
-// distribution that it was drawn from (nothing where that is not known); and `learn(arm, probability, reward)`.
+// Each agent has `decide(round, p)`, which returns the arm of a round and its probability (NaN if unknown) and writes the
+// distribution into p (unless it is unknown), and `learn(arm, probability, reward)`.
 #pragma once
 
 #include "block.hpp"
@@ -14,7 +14,7 @@ inline void same_length(const View<const double, 1>& a, const View<const double,
     require(a.size() == b.size() && a.size() > 0, "an agent's arrays must have one number per arm");
 }
 
-// mean_a + alpha sqrt(2 ln t / n_a), infinite for an arm never learnt; t - 1 rewards are learnt.
+// mean_a + alpha sqrt(2 ln t / n_a), infinite for an arm without rewards; t - 1 rewards are learnt.
 inline void ucb1_scores(const View<const double, 1>& totals, const View<const double, 1>& counts, double alpha,
                         double* scores) {
     double n = 0.0;
@@ -25,7 +25,7 @@ inline void ucb1_scores(const View<const double, 1>& totals, const View<const do
                                      : totals[a] / counts[a] + alpha * std::sqrt(2.0 * log_t / counts[a]);
 }
 
-// epsilon / K each, the rest on the arms with the best mean (0 for an arm never learnt).
+// epsilon / K each, the rest on the arms with the best mean (0 for an arm without rewards).
 inline void greedy_mixed(const View<const double, 1>& totals, const View<const double, 1>& counts, double epsilon,
                          double* means, double* p) {
     const Index K = counts.size();
@@ -93,7 +93,7 @@ struct Greedy {
     }
 };
 
-// A posterior Beta(successes, failures) per arm: the winner of one draw, or an arm drawn from the exact chances to win.
+// A posterior Beta(successes, failures) per arm: the winner of one draw, or an arm drawn with its exact probability to win.
 struct BetaArms {
     View<double, 1> successes, failures;
     bool exact;
@@ -119,7 +119,7 @@ struct BetaArms {
     }
 };
 
-// A block of rounds without contexts; `work` is about what a round costs per arm.
+// A block of rounds without contexts; `work` is about the number of operations per round and arm.
 template <class Agent> Played play_rounds(Agent&& agent, const View<const double, 2>& rewards, double work = 10.0) {
     const Index T = rewards.size(0), K = agent.arms();
     require(K > 0 && rewards.size(1) == K, "rewards must have one column per arm");
@@ -138,16 +138,16 @@ template <class Agent> Played play_rounds(Agent&& agent, const View<const double
     return played;
 }
 
-// sum_i q_i table[i, arm]: the probability that an arm is played, if policy i is followed with probability q_i.
+// sum_i q_i table[i, arm]: the probability of an arm if policy i is followed with probability q_i.
 inline double arm_probability(const double* q, const double* table, Index N, Index K, Index arm) {
     double total = 0.0;
     for (Index i = 0; i < N; ++i) total += q[i] * table[i * K + arm];
     return total;
 }
 
-// A block of rounds in which each arm of the agent is a policy: tables[t, i] is policy i's distribution in round t, and
-// `rng` draws from those that are none of a single arm. The agent learns about the policy that it drew, as
-// armwise.agents.wrappers.PolicyArms tells it.
+// A block of rounds in which each arm of the agent is a policy: tables[t, i] is policy i's distribution in round t; `rng`
+// draws from those with several arms. The agent learns about the policy that it drew, as in
+// armwise.agents.wrappers.PolicyArms.
 template <class Agent>
 Played play_policies(Agent&& agent, const View<const double, 3>& tables, const View<const double, 2>& rewards,
                      const Generator& rng, double work = 10.0) {

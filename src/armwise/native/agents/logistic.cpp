@@ -1,9 +1,9 @@
-// Logistic regression with a diagonal Gaussian posterior, over sparse rows: nothing costs more than the non-zeros.
+// Logistic regression with a diagonal Gaussian posterior over sparse rows: the cost is that of the non-zeros.
 //
-// Rows are in CSR form over the coordinates that occur, `found`: row j holds the entries e in indptr[j] : indptr[j + 1],
-// each the number data[e] at coordinate found[place[e]]. `found` is in increasing order, so that a draw of the
-// coordinates does not depend on the order of the rows. `posterior` holds the mean m_i and the precision q_i of
-// coordinate i side by side, so that one read from memory brings both.
+// Rows are in CSR form over the coordinates that occur, `found`: row j has the entries e in indptr[j] : indptr[j + 1], with
+// the number data[e] at coordinate found[place[e]]. `found` is in increasing order, so that a draw of the coordinates does
+// not depend on the order of the rows. `posterior` has the mean m_i and the precision q_i of coordinate i side by side, so
+// that one read from memory loads both.
 #include "logistic_rounds.hpp"
 #include "modules.hpp"
 #include "simd.hpp"
@@ -19,8 +19,8 @@ using namespace nb::literals;
 namespace armwise {
 namespace {
 
-constexpr int STEPS = 100;      // Newton steps; a strongly convex fit takes about five
-constexpr double SMALL = 1e-22;  // of the objective: where rounding ends the descent
+constexpr int MAX_STEPS = 100;           // of Newton's method; a strongly convex fit takes about five
+constexpr double MIN_DECREMENT = 1e-22;  // of the objective; less is rounding
 
 struct Rows {
     View<const int64_t, 1> indptr, found, place;
@@ -49,7 +49,7 @@ struct Rows {
     }
 };
 
-// 1 / (1 + e^-s) and what it lacks to 1, both with all their digits.
+// 1 / (1 + e^-s) and its complement, both without cancellation.
 struct Sigmoid {
     double p, rest;
     explicit Sigmoid(double s) {
@@ -61,10 +61,10 @@ struct Sigmoid {
     double residual(double r) const { return r * rest - (1.0 - r) * p; }  // r - p
 };
 
-// The root of s = s0 + v (r - sigmoid(s)): the margin of a single row after it was learnt.
+// The root of s = s0 + v (r - sigmoid(s)): the margin of a single row after its update.
 //
-// s - s0 - v (r - sigmoid(s)) rises everywhere, is convex below 0 and concave above, so that Newton's method from 0
-// goes to the root without overshooting, wherever it lies.
+// s - s0 - v (r - sigmoid(s)) increases, is convex below 0 and concave above, so that Newton's method from 0 converges
+// without overshooting.
 double margin_after(double s0, double v, double r) {
     double s = 0.0;
     for (int i = 0; i < 1000; ++i) {
@@ -87,7 +87,7 @@ double loss_at(const Buffer& u, const Buffer& q, const Buffer& s, View<const dou
 
 // Newton's step -H^-1 g, H = diag(q) + X' diag(h) X, by conjugate gradients; and the decrement g' H^-1 g.
 //
-// Preconditioned by diag(H): H is a diagonal plus as many ranks as there are rows, so few iterations do.
+// Preconditioned by diag(H): H is a diagonal plus one rank per row, so that few iterations suffice.
 double newton_step(const Rows& X, const Buffer& q, const Buffer& h, const Buffer& g, Buffer& x) {
     const Index n = X.coordinates(), rows = X.rows();
     Buffer D(q), r(n), s(rows), Hp(n), z(n);
@@ -97,7 +97,7 @@ double newton_step(const Rows& X, const Buffer& q, const Buffer& h, const Buffer
     for (Index i = 0; i < n; ++i) r[i] = -g[i], z[i] = r[i] / D[i];
     Buffer p(z);
     double rz = lane_dot(r.data(), z.data(), n);
-    const double enough = 1e-14 * rz;  // each step then gains seven digits; Newton needs no more
+    const double enough = 1e-14 * rz;  // seven more digits per step, which is enough for Newton's method
     for (Index k = 0; k < 2 * std::min(n, rows) + 20; ++k) {
         X.margins(p.data(), s.data());
         for (Index i = 0; i < n; ++i) Hp[i] = q[i] * p[i];
@@ -117,7 +117,7 @@ double newton_step(const Rows& X, const Buffer& q, const Buffer& h, const Buffer
     return -lane_dot(g.data(), x.data(), n);
 }
 
-// One row of n entries, number x(e) at coordinate at(e): the margin is all there is to find, w - m = (r - p) x / q.
+// Fit one row of n entries, number x(e) at coordinate at(e): only the margin is unknown, as w - m = (r - p) x / q.
 template <class X, class At> void fit_row(View<double, 2> posterior, Index n, double reward, X x, At at) {
     double s0 = 0.0, v = 0.0;
     for (Index e = 0; e < n; ++e) {
@@ -127,7 +127,7 @@ template <class X, class At> void fit_row(View<double, 2> posterior, Index n, do
     }
     const double s = margin_after(s0, v, reward);
     const Sigmoid after(s);
-    // r - p, which is (s - s0) / v: whichever cancels fewer digits.
+    // r - p = (s - s0) / v: take the form with less cancellation.
     const bool between = 0.0 < reward && reward < 1.0 && std::max(std::fabs(s), std::fabs(s0)) < v;
     const double residual = between ? (s - s0) / v : after.residual(reward), curvature = after.variance();
     for (Index e = 0; e < n; ++e) {
@@ -146,7 +146,7 @@ void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards
     for (Index i = 0; i < n; ++i) prior[i] = posterior(X.found[i], 0), precision[i] = posterior(X.found[i], 1);
     X.margins(prior.data(), s.data());
     double loss = loss_at(u, precision, s, rewards);
-    for (int k = 0; k < STEPS; ++k) {
+    for (int k = 0; k < MAX_STEPS; ++k) {
         for (Index j = 0; j < rows; ++j) {
             p[j] = 1.0 / (1.0 + std::exp(-s[j]));
             h[j] = p[j] * (1.0 - p[j]);
@@ -155,9 +155,9 @@ void fit(View<double, 2> posterior, const Rows& X, View<const double, 1> rewards
         for (Index j = 0; j < rows; ++j)
             for (Index e = X.indptr[j]; e < X.indptr[j + 1]; ++e) g[X.place[e]] += (p[j] - rewards[j]) * X.data[e];
         const double decrement = newton_step(X, precision, h, g, step);
-        if (!(decrement > SMALL * loss)) break;
+        if (!(decrement > MIN_DECREMENT * loss)) break;
         double size = 1.0, better = loss;
-        while (size > 1e-10) {  // Armijo; the last steps change the loss by less than it rounds, hence the slack
+        while (size > 1e-10) {  // Armijo's rule; the slack allows for the rounding of the last steps
             for (Index i = 0; i < n; ++i) moved[i] = u[i] + size * step[i], w[i] = prior[i] + moved[i];
             X.margins(w.data(), trial.data());
             better = loss_at(moved, precision, trial, rewards);
@@ -231,7 +231,7 @@ void bind_logistic(nb::module_& m) {
         }
         return counts;
     }, "posterior"_a, "indptr"_a, "found"_a, "place"_a, "data"_a, "Z"_a, "u"_a,
-          R"(How many draws w = m + z / sqrt(q) (rows z of Z) each row wins, with the largest x.w; ties as in ``thompson``.
+          R"(The number of draws w = m + z / sqrt(q) (rows z of Z) in which each row has the largest x.w; ties as in ``thompson``.
 
 >>> rows = np.array([0, 1, 2]), np.array([7]), np.array([0, 0]), np.array([1.0, 2.0])
 >>> compete(np.ones((9, 2)), *rows, np.array([[1.0], [-3.0], [2.0]]), np.empty(0))
@@ -268,8 +268,7 @@ array([1., 2.]))");
     }, "posterior"_a, "indptr"_a, "found"_a, "place"_a, "data"_a, "rewards"_a,
           R"(One batch: move m to the minimiser w of 1/2 sum q (w - m)^2 + loss, then q += sum x^2 p (1 - p) at it.
 
-Newton's method with backtracking, or for a single row the one root that it comes down to; the coordinates that do
-not occur keep their prior.
+Newton's method with backtracking, or a scalar root for a single row; coordinates that do not occur keep their prior.
 
 >>> posterior = np.array([[0.0, 1.0], [0.0, 1.0]])
 >>> fit(posterior, np.array([0, 1]), np.array([1]), np.array([0]), np.array([1.0]), np.array([1.0]))
@@ -289,7 +288,7 @@ array([[0.    , 1.    ],
         PosteriorRounds round(posterior, rewards, scale, draws, rng);
         {
             Unlocked unlocked(10.0 * double(n));
-            std::vector<Index> drawn(dim, -1);  // the last round of each coordinate
+            std::vector<Index> drawn(dim, -1);  // the last round with each coordinate
             for (Index t = 0; t < T; ++t) {
                 const int64_t* row = indptr.data + t * K;
                 round.found.clear();
@@ -319,7 +318,7 @@ array([[0.    , 1.    ],
           "rng"_a,
           R"(A block of rounds, K rows per round: arms, probabilities (NaN with a single draw) and rewards.
 
-``scale`` multiplies the deviations of the draws. It ``learns`` after each round, as ``fit`` does from a single row, or leaves the posterior as it is.
+``scale`` multiplies the deviations of the draws. With ``learns``, ``fit`` learns the played row after each round.
 
 >>> one = np.array([0, 1, 2]), np.array([0, 0]), np.ones(2)
 >>> play(np.array([[0.0, 1.0]]), *one, np.ones((2, 1)), 1.0, 2, True, np.random.default_rng(1))
@@ -347,7 +346,7 @@ array([[0.    , 1.    ],
                 const Index* found = round.found.data();
                 const Index arm = round.play(t, [&] {
                     Index a = 0;
-                    for (; a + 4 <= K; a += 4) {  // four sums at once: each waits for its own last addition only
+                    for (; a + 4 <= K; a += 4) {  // four sums at once: independent additions overlap
                         const double* x = X + a * d;
                         double s[4] = {};
                         for (Index e = 0; e < n; ++e)

@@ -1,4 +1,4 @@
-// Rounds of Thompson sampling with a diagonal Gaussian posterior: one draw each, or an arm drawn by its chance to win.
+// Rounds of Thompson sampling with a diagonal Gaussian posterior: one draw, or an arm drawn with its probability to win.
 #pragma once
 
 #include "choice.hpp"
@@ -15,7 +15,7 @@ namespace armwise {
 using Buffer = std::vector<double>;
 
 // Mean and covariance of the scores x.w of K rows, where w_i ~ N(m_i, scale^2 / q_i). `each(a, visit)` calls
-// visit(i, place, x) for the entries of row a, at coordinate i; `loaded` has a zero for every place, and keeps them.
+// visit(i, place, x) for the entries of row a, at coordinate i; `loaded` is working memory, zero before and after.
 template <class Each>
 void score_posterior(const View<const double, 2>& posterior, double scale, Index K, Each each, double* loaded,
                      double* means, double* covariance) {
@@ -49,7 +49,7 @@ class PosteriorRounds {
         const Index K = rewards.size(1);
         loaded_.resize(w.size()), means_.resize(K), covariance_.resize(K * K), p_.resize(K), u_.resize(draws);
     }
-    // `score()` fills scores from w; `each` is what `score_posterior` wants.
+    // `score()` computes scores from w; `each` is as in `score_posterior`.
     template <class Score, class Each> Index play(Index t, Score score, Each each) {
         const Index arm = draws_ == 1 ? play_draw(t, score) : play_probability(t, score, each);
         arms_[t] = arm, got_[t] = rewards_(t, arm);
@@ -86,7 +86,7 @@ class PosteriorRounds {
         if (!gaussian_wins(means_.data(), covariance_.data(), K, p_.data())) {
             Z_.resize(draws_ * found.size());
             for (double& z : Z_) z = rng_.standard_normal();
-            if (!count(score, nullptr)) {  // ties are rare, and numbers for them are drawn then
+            if (!count(score, nullptr)) {  // ties are rare: draw the numbers that break them only then
                 for (double& u : u_) u = rng_.random();
                 count(score, u_.data());
             }
@@ -96,7 +96,7 @@ class PosteriorRounds {
         probabilities_[t] = p_[arm];
         return arm;
     }
-    // The wins of all draws; false if one ties and there is no u to break it.
+    // Count the wins of all draws; return false if one ties and there is no u to break it.
     template <class Score> bool count(Score score, const double* u) {
         const Index K = Index(scores.size());
         std::fill(p_.begin(), p_.end(), 0.0);

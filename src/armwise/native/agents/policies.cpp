@@ -55,7 +55,7 @@ array([5., 6.]))");
         check_arms<Arm>(row, rewards.size());
         for (Index h = 0; h < row.size(); ++h) totals[h] += rewards[Index(row[h])];
     }, "totals"_a, nb::arg("row").noconvert(), "rewards"_a,
-          R"(One more row: each policy's total grows by the reward of the arm it recommends.
+          R"(Add the rewards of one more row to the totals of the policies, by the arms they recommend.
 
 >>> totals = np.zeros(3)
 >>> add_rewards(totals, np.array([0, 1, 1], np.uint8), np.array([0.0, 2.0]))
@@ -69,7 +69,7 @@ array([0., 2., 2.]))");
         masses.fill(0.0);
         Unlocked unlocked(double(n) * double(N));
         for (Index j = 0; j < n; ++j) check_arms<Arm>(table[j], n_arms);
-        // Four rows at a time: within a row, a sum waits for the one before it to be written.
+        // Four rows at a time: within a row, each addition waits for the write before it.
         const Arm* row = table.data;
         double* mass = masses.view.data;
         Index j = 0;

@@ -1,4 +1,4 @@
-// SquareCB and RegCB over ridge models, step and block.
+// SquareCB and RegCB over ridge models: single steps and blocks.
 #include "regression.hpp"
 #include "kary.hpp"
 #include "modules.hpp"
@@ -10,7 +10,7 @@ using namespace armwise;
 
 namespace {
 
-// `estimate`, which refuses what overflows.
+// `estimate`, with a check for overflow.
 void checked_estimate(const Models& models, const double* X, Index rows, double* means, double* widths) {
     estimate(models, X, rows, means, widths);
     bool all = true;
@@ -18,7 +18,7 @@ void checked_estimate(const Models& models, const double* X, Index rows, double*
     require(all, OVERFLOWN);
 }
 
-// Draws by inverse-gap weighting.
+// Draw by inverse-gap weighting.
 class InverseGap {
   public:
     InverseGap(const Models& models, Index rows, const Width& width, Generator rng)
@@ -42,7 +42,7 @@ class InverseGap {
     std::vector<double> means_, widths_, p_;
 };
 
-// What RegCB's bounds are made of.
+// The parameters of RegCB's bounds.
 struct Bounds {
     double lam, mellowness, extra, beyond;
     Range range;
@@ -51,7 +51,7 @@ struct Bounds {
     Width width(Index t, Index K) const { return {confidence(t, K, mellowness), 0.0, 1.0, extra, beyond}; }
 };
 
-// Draws among the arms that the confidence bounds leave.
+// Draw among the arms that the confidence bounds leave.
 class Confident {
   public:
     Confident(const Models& models, Index rows, const Bounds& bounds, Generator rng)
@@ -90,7 +90,7 @@ void bind_regression(nb::module_& m) {
     }, "means"_a, "gamma"_a,
           R"(p_a = 1 / (K + gamma (best - mean_a)) for all arms but the best, which has the rest (Foster and Rakhlin 2020).
 
-Arms that tie for the best are averaged over which of them is it.
+Where arms tie for the best, the distribution is averaged over the choice of the best.
 
 >>> inverse_gap(np.array([0.5, 1.0]), 4.0)
 array([0.25, 0.75])
@@ -102,7 +102,7 @@ array([0.5, 0.5]))");
         New<double, 1> p(models.M);
         const bool some = untried_first(models, p.view.data);
         return std::make_tuple(some, std::move(p));
-    }, "models"_a, "d"_a, R"(Whether arms with models of their own have no rewards that are remembered, and then the uniform distribution over these.
+    }, "models"_a, "d"_a, R"(Whether some arms with models of their own remember no reward, and the uniform distribution over these.
 
 >>> models = np.zeros((2, 11, 8)); models[0, 10, 0] = 1.0
 >>> untried(models, 1)
@@ -133,7 +133,7 @@ array([0.5, 0.5]))");
 >>> squares(np.array([[3.0, 4.0]]))
 array([25.]))");
 
-    m.attr("UNTOUCHED") = UNTOUCHED;
+    m.attr("MIN_RIDGE_SHARE") = MIN_RIDGE_SHARE;
     m.def("cut", [](Const<double, 1> means, Const<double, 1> widths, double radius, double extra, double beyond,
                     Const<double, 1> squares, double lam, double least, double most) {
         const Index K = means.size();
@@ -144,7 +144,7 @@ array([25.]))");
             Range{least, most}, low.view.data, high.view.data);
         return std::make_tuple(low, high);
     }, "means"_a, "widths"_a, "radius"_a, "extra"_a, "beyond"_a, "squares"_a, "lam"_a, "least"_a, "most"_a,
-          R"(The bounds mean -+ margin, cut to [least, most]; all of it for an arm in whose direction nothing is learnt yet.
+          R"(The bounds mean -+ margin, cut to [least, most]; all of the range for an arm in whose direction nothing is learnt.
 
 >>> cut(np.array([0.5, 0.9]), np.array([0.2, 0.2]), 1.0, 0.0, 1.0, np.ones(2), 1.0, 0.0, 1.0)
 (array([0.3, 0.7]), array([0.7, 1. ]))

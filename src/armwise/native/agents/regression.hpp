@@ -10,7 +10,7 @@
 namespace armwise {
 
 // p_a = 1 / (K + gamma (best - mean_a)) for all arms but the best, which has the rest (Foster and Rakhlin 2020).
-// Arms that tie for the best are averaged over which of them is it.
+// Where arms tie for the best, the distribution is averaged over the choice of the best.
 inline void inverse_gap(const double* means, Index K, double gamma, double* p) {
     first_best(means, K);  // refuses NaN
     const double highest = *std::max_element(means, means + K);
@@ -35,9 +35,9 @@ inline double confidence(Index t, Index K, double mellowness) {
     return std::sqrt(mellowness * std::log(double(K) * double(t)));
 }
 
-constexpr double UNTOUCHED = 1.0 - 1e-9;
+constexpr double MIN_RIDGE_SHARE = 1.0 - 1e-9;
 
-// Where rewards lie: no arm is expected to bring less or more.
+// The range of the rewards, which bounds every mean.
 struct Range {
     double least, most;
 
@@ -48,15 +48,15 @@ inline void squares_into(const double* X, Index rows, Index d, double* squares) 
     for (Index a = 0; a < rows; ++a) squares[a] = lane_dot(X + a * d, X + a * d, d);
 }
 
-// The bounds mean -+ margin, cut to the range of the rewards; all of it for an arm whose direction has no data
-// yet, where the width is still what the ridge alone gives, ||x|| / sqrt(lam). `squares` has ||x||^2 of each arm, or one
-// for all.
+// The bounds mean -+ margin, cut to the range of the rewards; all of the range for an arm in whose direction nothing is
+// learnt, that is, whose width is that of the ridge alone, ||x|| / sqrt(lam). `squares` has ||x||^2 of each arm, or one for
+// all.
 inline void cut(const double* means, const double* widths, Index K, const Width& width, const double* squares, Index rows,
                 double lam, const Range& range, double* low, double* high) {
     const double leader = widths[std::max_element(means, means + K) - means];
     for (Index a = 0; a < K; ++a) {
         const double square = squares[rows == 1 ? 0 : a];
-        const bool untouched = square > 0.0 && lam * (widths[a] * widths[a]) >= UNTOUCHED * square;
+        const bool untouched = square > 0.0 && lam * (widths[a] * widths[a]) >= MIN_RIDGE_SHARE * square;
         const double margin = width.compares() ? width.margin(widths[a] * widths[a], leader * leader)
                                                : width.alpha * widths[a];
         low[a] = untouched ? range.least : range.cut(means[a] - margin);

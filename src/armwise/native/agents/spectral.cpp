@@ -58,7 +58,7 @@ struct Nodes {
     }
 };
 
-// Rounding adds up in the variances, which only shrink: they are made afresh now and then.
+// Rounding adds up in the variances, which only shrink: compute them anew now and then.
 int64_t grown_older(const Nodes& nodes, int64_t age) {
     if (++age < 200 + nodes.dim()) return age;
     nodes.refresh();
@@ -96,7 +96,7 @@ void bind_spectral(nb::module_& m) {
         nodes.learn(arm, reward);
         return grown_older(nodes, age);
     }, "Q"_a, "model"_a, "means"_a, "squares"_a, "age"_a, "arm"_a, "reward"_a,
-          R"(One node's reward; means and variances of all nodes follow. The age: rewards since they were made afresh.
+          R"(Learn one node's reward, which changes the means and variances of all nodes; return the rewards since they were computed anew.
 
 >>> model, means, squares = np.zeros((9, 8)), np.zeros(1), np.ones(1)
 >>> model[0, 0] = 1.0

@@ -27,7 +27,7 @@ void bind_staged(nb::module_& m) {
             if (found.plays(a)) arms[k++] = a;
         return std::make_tuple(std::move(arms), found.stage + 1);
     }, "means"_a, "widths"_a, "horizon"_a, "stages"_a,
-          R"(The arms that tie to be played, and the stage, 1 to ``stages``, whose widths ask for them; 0 if none does.
+          R"(The arms that tie, and the stage, 1 to ``stages``, whose widths select them; 0 if no stage does.
 
 >>> pooled(np.array([0.5, 0.9]), np.array([0.3, 0.2]), 100.0, 5)
 (array([0]), 2))");
@@ -71,7 +71,7 @@ void bind_staged(nb::module_& m) {
     }, "models"_a, "multiplier"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a, "pooled"_a = 0,
           R"(SupLinUCB over a block of rounds; every stage has its own model of shape (1, D + 1, D).
 
-With ``pooled=S`` there is one model, which all S stages ask and which learns every reward.
+With ``pooled=S`` there is one model for all S stages, which learns every reward.
 
 >>> stages = [np.zeros((1, 9, 8)) for _ in range(2)]
 >>> for model in stages: model[0, 0, 0] = 1.0

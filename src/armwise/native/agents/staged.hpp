@@ -1,4 +1,5 @@
-// Staged elimination, as armwise.agents.linear.staged.staging.Staged tells it: which arm a round plays, and which stage learns its reward.
+// Staged elimination (see armwise.agents.linear.staged.staging.Staged): the arm of a round and the stage that learns its
+// reward.
 #pragma once
 
 #include "choice.hpp"
@@ -17,7 +18,7 @@ struct StagedDecision {
     Index stage;  // 0, 1, ...; -1 if no stage learns
 };
 
-// Which stage plays where one model answers for all, and the arms that tie in it.
+// The stage that plays where all share one model, and the arms that tie in it.
 struct PooledStage {
     const double *scores, *by;
     double bar, best;
@@ -26,8 +27,8 @@ struct PooledStage {
     bool plays(Index a) const { return (scores[a] >= bar) & (by[a] >= best - TIE); }
 };
 
-// The answers stand in every stage, and so does the largest score: the arms alive are those above a bar that only rises.
-// So none is moved, and a stage is one pass without a branch that depends on the order of the arms. Fills `scores`.
+// Estimates are the same in every stage, and so is the largest score: the arms alive are those above a bar that only rises.
+// So no arm is moved, and a stage is one pass without branches that depend on the order of the arms. Fills `scores`.
 inline PooledStage pooled_stage(const double* means, const double* widths, Index K, double sure, Index stages,
                                 double* scores) {
     constexpr double none = -std::numeric_limits<double>::infinity();
@@ -51,12 +52,12 @@ inline PooledStage pooled_stage(const double* means, const double* widths, Index
 
 class Staging {
   public:
-    // `pooled`: all stages ask one model, which answers once per round, for all arms.
+    // `pooled`: all stages share one model, which estimates all arms once per round.
     Staging(Index stages, Index K, double horizon, bool pooled)
         : stages_(stages), K_(K), pooled_(pooled), sure_(1.0 / std::sqrt(horizon)), alive_(std::size_t(K)), means_(std::size_t(K)),
           widths_(std::size_t(K)), scores_(std::size_t(K)) {}
 
-    // `estimate(stage, alive, n, means, widths)` answers for the n arms alive under the model of a stage.
+    // `estimate(stage, alive, n, means, widths)` estimates the n arms alive under the model of a stage.
     template <class Estimate> StagedDecision decide(Estimate estimate, const Generator& rng) {
         Index n = K_;
         for (Index a = 0; a < K_; ++a) alive_[a] = a;

@@ -1,6 +1,6 @@
-// Thompson sampling over ridge models, step and block; both lanes call these.
+// Thompson sampling over ridge models: single steps and blocks.
 //
-// The order of the random stream is part of the contract between the lanes: first all standard normals of a round,
+// Single steps and blocks must use the random stream in the same order: first all standard normals of a round,
 // draw by draw; then, only if some draw ties, one uniform number per draw; then, with several draws, one to choose
 // among the winners. Outside of a block the numbers are drawn by the caller.
 #include "thompson.hpp"
@@ -17,9 +17,9 @@ using namespace armwise;
 
 namespace {
 
-constexpr Index MOST_EXACT = 512;  // arms whose chances to win are computed: beyond, K x K numbers cost more than draws
+constexpr Index MAX_EXACT_ARMS = 512;  // for exact probabilities to win: their K x K numbers soon cost more than draws
 
-// How many draws (rows of Z) each arm wins; false, with nothing counted, if a draw ties and there is no u to break it.
+// The number of draws (rows of Z) that each arm wins; false, with nothing counted, if one ties and there is no u.
 class Competition {
   public:
     Competition(const Models& models, Index rows)
@@ -91,9 +91,9 @@ class ScorePosterior {
 void bind_thompson(nb::module_& m) {
     m.doc() = "Posterior sampling over ridge models: draws, their winners, and blocks of rounds.";
 
-    m.attr("MOST_EXACT") = MOST_EXACT;
+    m.attr("MAX_EXACT_ARMS") = MAX_EXACT_ARMS;
     m.def("scale", posterior_scale, "t"_a, "v"_a, "coefficient"_a, "delta"_a,
-          R"(The posterior scale of round t: v, plus coefficient sqrt(ln(t / delta)) for the schedule (0 leaves a number).
+          R"(The posterior scale of round t: v + coefficient sqrt(ln(t / delta)) (a coefficient of 0: a constant).
 
 >>> scale(5, 0.5, 0.0, 1.0), round(scale(1, 0.0, 2.0, np.exp(-4.0)), 9)
 (0.5, 4.0))");
@@ -124,7 +124,7 @@ array([10.]))");
             counts[0] = -1.0;
         return counts;
     }, "models"_a, "X"_a, "v"_a, "extra"_a, "beyond"_a, "most"_a, "Z"_a, "u"_a,
-          R"(How many draws (rows of Z) each arm wins. With ``u`` empty a tie makes the first count -1: draw u, call again.
+          R"(The number of draws (rows of Z) that each arm wins. With ``u`` empty a tie sets the first count to -1: draw u, call again.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 8, 0] = 3.0
 >>> compete(models, np.array([[1.0], [2.0]]), 0.5, 0.0, 1.0, 0.5, np.ones((5, 1)), np.empty(0))
@@ -162,7 +162,7 @@ array([0., 5.]))");
         std::vector<double> Z(draws * posterior_normals(models)), u(draws), p(K);
         Competition competition(models, contexts.size(1));
         std::optional<ScorePosterior> posterior;  // K x K numbers
-        if (draws > 1 && K <= MOST_EXACT) posterior.emplace(models, contexts.size(1));
+        if (draws > 1 && K <= MAX_EXACT_ARMS) posterior.emplace(models, contexts.size(1));
         return play_models(models, contexts, rewards, [&](const double* X, Index t) {
             const Spread scale{posterior_scale(first + t, v, coefficient, delta), extra, beyond, most};
             const bool untried = draws > 1 && scale.compares() && untried_first(models, p.data());
@@ -185,7 +185,7 @@ array([0., 5.]))");
           "coefficient"_a, "delta"_a, "extra"_a, "beyond"_a, "most"_a, "draws"_a, "rng"_a,
           R"(Thompson sampling over a block that begins at round ``first``: arms, probabilities, rewards.
 
-With a single draw the probabilities are NaN; with several they are exact where they can be, or smoothed wins.
+With a single draw the probabilities are NaN; with several they are exact if they can be computed, else smoothed wins.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> none = np.zeros((1, 0, 0))

@@ -5,7 +5,7 @@
 
 namespace armwise {
 
-// The arm with the largest score; u in [0, 1) picks among ties, and with u < 0 a tie answers -1.
+// The arm with the largest score; u in [0, 1) breaks ties, and with u < 0 a tie returns -1.
 inline Index winner(const double* scores, Index K, double u) {
     const Best best = first_best(scores, K);
     return best.ties > 1 && u < 0.0 ? -1 : pick(scores, K, best, u);
@@ -15,8 +15,8 @@ inline double posterior_scale(Index t, double v, double coefficient, double delt
     return coefficient == 0.0 ? v : v + coefficient * std::sqrt(std::log(double(t) / delta));
 }
 
-// By how many widths a score is spread: v, or, with `extra`, the root of v^2 + extra ln+(w^2 / (beyond u^2)), and at most
-// `most`, where w is the arm's width and u that of the arm with the largest mean: an arm that is known less gets more.
+// The number of widths in a score's deviation: v or, with `extra`, the root of v^2 + extra ln+(w^2 / (beyond u^2)), at most
+// `most`, where w is the arm's width and u that of the arm with the largest mean: arms known less get more.
 struct Spread {
     double v, extra, beyond, most;
 
@@ -35,8 +35,8 @@ inline Index posterior_memory(const Models& models, Index rows) {
 inline Index posterior_normals(const Models& models) { return models.disjoint() ? models.M : models.d; }
 
 // Scores under one draw from the posterior: X mu with mu = theta + v W'z ~ N(theta, v^2 A^-1). With one model per arm,
-// x.mu_a ~ N(x.theta_a, v^2 x' A_a^-1 x) independently, so one normal per arm is the whole draw; an arm that is untried
-// wins. Where arms are spread by different numbers of widths, what the draw adds to each is multiplied.
+// x.mu_a ~ N(x.theta_a, v^2 x' A_a^-1 x) independently, so that one normal per arm is the draw; an untried arm wins. With
+// `extra`, each arm's deviation from its mean is multiplied by its own number of widths.
 inline void posterior_scores(const Models& models, const double* X, Index rows, const Spread& spread, const double* z,
                              double* scores, double* memory) {
     if (models.disjoint()) {

@@ -1,4 +1,4 @@
-// A block of rounds over ridge models: decide, learn, and leave the models as they were if a round is refused.
+// A block of rounds over ridge models: decide, learn, and restore the models if a round is refused.
 #pragma once
 
 #include "random.hpp"
@@ -9,7 +9,7 @@
 
 namespace armwise {
 
-// What an agent's `play` returns: arms, probabilities (or what else the agent reports per round), rewards.
+// The result of an agent's `play`: arms, probabilities (or another number of each round), rewards.
 using Played = std::tuple<New<int64_t, 1>, New<double, 1>, New<double, 1>>;
 
 inline Played new_played(Index T) { return {New<int64_t, 1>(T), New<double, 1>(T), New<double, 1>(T)}; }
@@ -37,7 +37,7 @@ inline Models as_models(const View<double, 3>& models, const View<double, 3>& gr
     return result;
 }
 
-// Remembers each model before it is first changed, and puts it back unless the block is committed.
+// Save each model before its first change, and restore it unless the block is committed.
 class Undo {
   public:
     explicit Undo(const Models& models) : models_(models), touched_(std::size_t(models.M), false) {}
@@ -55,7 +55,7 @@ class Undo {
             }
         }
     }
-    // Model m is about to learn; with a discount every model then fades.
+    // Save model m, which is about to learn; with a discount every model, as all of them fade.
     void touch(Index m) {
         if (!models_.grams) return save(m);
         for (Index k = 0; k < models_.M; ++k) save(k);
@@ -87,10 +87,10 @@ struct Decision {
     double probability;
 };
 
-// What an agent's `choose_many` returns: arms and probabilities.
+// The result of an agent's `choose_many`: arms and probabilities.
 using Chosen = std::tuple<New<int64_t, 1>, New<double, 1>>;
 
-// As `play_models`, without learning in between.
+// `play_models` without learning.
 template <class Decide>
 Chosen choose_models(const Models& models, const View<const double, 3>& contexts, Decide decide) {
     const Index T = contexts.size(0), rows = contexts.size(1), K = models.arms(rows);
@@ -106,7 +106,7 @@ Chosen choose_models(const Models& models, const View<const double, 3>& contexts
     return chosen;
 }
 
-// Learn the reward of the arm of every round, in order, or nothing at all.
+// Learn the reward of every round's arm, in order; if one is refused, learn none.
 inline void learn_models(const Models& models, const View<const double, 3>& contexts, const View<const int64_t, 1>& arms,
                          const View<const double, 1>& rewards) {
     const Index T = rewards.size(), rows = contexts.size(1), K = models.arms(rows);

@@ -29,7 +29,7 @@ void bind_choice(nb::module_& m) {
 >>> finite(float("nan")), finite(float("-inf")), finite(1e308)
 (False, False, True))");
 
-    m.attr("LARGEST") = LARGEST;
+    m.attr("MAX_MAGNITUDE") = MAX_MAGNITUDE;
     m.def("all_finite", [](nb::handle values) {
         const auto [data, n] = numbers(values);
         Unlocked unlocked(double(n) / 8);
@@ -45,7 +45,7 @@ False)");
         Unlocked unlocked(double(n) / 8);
         return all_within(data, n);
     }, "values"_a, nb::sig("def all_within(values: numpy.typing.NDArray[numpy.float64]) -> bool"),
-          R"(Whether every entry of a C-contiguous array, of any shape, is a number of at most LARGEST in size.
+          R"(Whether every entry of a C-contiguous array, of any shape, is a number of at most MAX_MAGNITUDE in size.
 
 >>> all_within(np.array([1.0, -1e150])), all_within(np.array([1e151])), all_within(np.array([np.nan]))
 (True, False, False))");
@@ -53,7 +53,7 @@ False)");
     m.def("first_best", [](Const<double, 1> scores) {
         const Best best = first_best(scores.data, scores.size());
         return std::make_tuple(best.first, best.ties);
-    }, "scores"_a, R"(The first arm within 1e-12 of the largest score, and how many arms are.
+    }, "scores"_a, R"(The first arm within 1e-12 of the largest score, and the number of such arms.
 
 >>> first_best(np.array([0.5, 1.0, 1.0]))
 (1, 2))");
@@ -101,7 +101,7 @@ array([0. , 0.5, 0.5]))");
             best[t] = arm;
         }
         return best;
-    }, "scores"_a, R"(The first largest entry of every row: np.argmax, quicker over short rows.
+    }, "scores"_a, R"(The first largest entry of every row: np.argmax, faster for short rows.
 
 >>> row_argmax(np.array([[0.5, 1.0, 1.0], [2.0, 1.0, 0.0]]))
 array([1, 0]))");
@@ -113,7 +113,7 @@ array([1, 0]))");
             arms[t] = rng.random() < epsilon ? static_cast<int64_t>(rng.random() * double(n_arms)) : -1;
         return arms;
     }, "T"_a, "n_arms"_a, "epsilon"_a, "rng"_a,
-          R"(The arm, drawn uniformly, of each round that explores, with probability epsilon; -1 for a round that does not.
+          R"(A uniform arm for each round that explores, which it does with probability epsilon; -1 for the others.
 
 >>> explored(5, 1, 0.5, np.random.default_rng(1))
 array([-1, -1,  0,  0, -1]))");

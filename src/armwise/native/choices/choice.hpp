@@ -1,4 +1,4 @@
-// Checks and draws that every decision needs: finite input, ties, sampling from a distribution.
+// Checks and draws of every decision: finite input, ties, sampling from a distribution.
 #pragma once
 
 #include "array.hpp"
@@ -24,16 +24,16 @@ inline bool all_finite(const double* values, Index n) {
     return sum == 0.0;
 }
 
-constexpr double LARGEST = 1e150;  // numbers beyond are refused: their squares would overflow
+constexpr double MAX_MAGNITUDE = 1e150;  // of a number: squares of larger ones would overflow
 
-// Whether every entry is a number of at most LARGEST in size; false for NaN. Eight at a time without a branch.
+// Whether every entry is a number of at most MAX_MAGNITUDE in size; false for NaN. Eight at a time without a branch.
 inline bool all_within(const double* values, Index n) {
-    double beyond[8] = {};  // how many are not, lane by lane
+    double beyond[8] = {};  // counts of larger entries, lane by lane
     Index i = 0;
     for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; ++k) beyond[k] += std::fabs(values[i + k]) <= LARGEST ? 0.0 : 1.0;
+        for (int k = 0; k < 8; ++k) beyond[k] += std::fabs(values[i + k]) <= MAX_MAGNITUDE ? 0.0 : 1.0;
     bool all = true;
-    for (; i < n; ++i) all &= std::fabs(values[i]) <= LARGEST;
+    for (; i < n; ++i) all &= std::fabs(values[i]) <= MAX_MAGNITUDE;
     for (double count : beyond) all &= count == 0.0;
     return all;
 }
@@ -42,7 +42,7 @@ struct Best {
     Index first, ties;
 };
 
-// The first arm within TIE of the largest score, and how many are. A NaN is never the best: it is refused.
+// The first arm within TIE of the largest score, and the number of such arms. NaN is refused.
 inline Best first_best(const double* scores, Index n) {
     require(n > 0, "scores must not be empty");
     double top = scores[0];
@@ -62,7 +62,7 @@ inline Best first_best(const double* scores, Index n) {
     return best;
 }
 
-// Arm number `which` (0, 1, ...) of those that tie for the best.
+// Arm number `which` (0, 1, ...) of the arms that tie for the best.
 inline Index nth_best(const double* scores, Index n, Index first, Index which) {
     double top = scores[0];
     for (Index a = 0; a < n; ++a)
@@ -87,7 +87,7 @@ inline Index draw(const double* p, Index n, double u) {
             last = a;
             if (u < total) return a;
         }
-    return last;  // rounding left the total a hair under u
+    return last;  // rounding left the total just below u
 }
 
 inline void tied_probabilities_into(const double* scores, Index n, double* p) {

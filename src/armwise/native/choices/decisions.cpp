@@ -1,7 +1,8 @@
-// A whole decision in one call: the scale of its numbers, rows, optimistic scores, the draw, and what is learnt at once.
+// A whole decision in one call: the scale of its numbers, rows, optimistic scores and the draw; and what the models learn
+// of a decision.
 //
-// Step by step the same operations in the same order as features.cpp, ridge.hpp and choice.hpp, so the same bits; what
-// is saved is the way between them.
+// The operations are those of features.cpp, ridge.hpp and choice.hpp in the same order, so that the bits are the same; one
+// call saves the Python between them.
 #include "block.hpp"
 #include "features.hpp"
 #include "modules.hpp"
@@ -16,7 +17,7 @@ using namespace armwise;
 
 namespace {
 
-// Calls `read` with the tokens of the context, then of each arm, until it says false; whether it never did.
+// Call `read` with the tokens of the context, then of each arm, until it returns false; return whether it never did.
 template <class Read> bool each_part(Hashes context, Hashes arms, Index K, Read read) {
     Reader about_context(context), about_arms(arms);
     const Index n = about_context.count();
@@ -49,7 +50,7 @@ struct Scales {
             values[k] = as_number(tokens[1]);
             if (!tokens[2]) continue;
             Index i = places[k];
-            if (i >= names.size() || names[i] != tokens[0]) {  // arms have mostly the same names in the same order
+            if (i >= names.size() || names[i] != tokens[0]) {  // most arms have the same names in the same order
                 i = place(names, tokens[0]);
                 places[k] = std::max<Index>(i, 0);
             }
@@ -61,7 +62,7 @@ struct Scales {
         }
     }
 
-    // All names, then all means, then all deviations: what the journal has of it.
+    // All names, then all means, then all deviations, as the journal stores them.
     nb::bytes packed() const {
         std::vector<uint64_t> words;
         words.reserve(3 * wanted.size());
@@ -79,7 +80,7 @@ struct Scales {
     }
 };
 
-// Welford's update with all numbers of a request; if one's name is not there, nothing is changed.
+// Welford's update with all numbers of a request; if a name is unknown, change nothing and return false.
 bool take_numbers(Hashes context, Hashes arms, Index K, Hashes names, View<double, 1> counts, View<double, 1> means,
                   View<double, 1> squares) {
     const Index n = names.size();
@@ -87,7 +88,7 @@ bool take_numbers(Hashes context, Hashes arms, Index K, Hashes names, View<doubl
             "names, counts, means and squares must have as many entries");
     std::vector<std::pair<Index, double>> met;
     met.reserve(std::size_t((context.size() + arms.size()) / 3));
-    std::vector<Index> places;  // where the names of the part before were found: arms have mostly the same
+    std::vector<Index> places;  // of the names of the previous arm: most arms have the same
     const bool known = each_part(context, arms, K, [&](const uint64_t* tokens, Index size) {
         if (Index(places.size()) < size) places.resize(std::size_t(size));
         for (Index k = 0; k < size; ++k, tokens += 3)
@@ -109,14 +110,14 @@ bool take_numbers(Hashes context, Hashes arms, Index K, Hashes names, View<doubl
     return true;
 }
 
-// Working memory of a decision, kept by each thread: asking for it anew would cost a tenth of the time.
+// Working memory of a decision, one per thread: to allocate it each time would take a tenth of the decision's time.
 struct Work {
     std::vector<double> X, values, own;
     std::vector<uint64_t> shared, hashes;
     std::vector<Index> places;
 };
 
-constexpr std::size_t MOST_CROSSED = 1 << 14;  // pairs whose hashes are kept from arm to arm
+constexpr std::size_t MAX_CACHED_PAIRS = 1 << 14;  // of tokens, whose hashes are kept from arm to arm
 
 bool same_names(const uint64_t* one, const uint64_t* two, Index n) {
     bool same = true;
@@ -124,7 +125,7 @@ bool same_names(const uint64_t* one, const uint64_t* two, Index n) {
     return same;
 }
 
-// The rows of `cross`, one below the other, before they are normalised.
+// The rows of `cross`, one below the other, not yet normalised.
 void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, bool interactions, uint64_t one,
                Work& work) {
     Reader about_context(context), about_arms(arms);
@@ -141,7 +142,7 @@ void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, 
     uint64_t* shared = work.shared.data();
     scales.valued(about, n, work.places.data(), values);
     for (Index c = -1; c < n; ++c) shared[c + 1] = mix(c < 0 ? one : about[3 * c], one);
-    const uint64_t* before = nullptr;  // the tokens of the arm before, whose pairs have these hashes
+    const uint64_t* before = nullptr;  // tokens of the previous arm, whose pairs have the cached hashes
     Index had = 0;
     for (Index k = 0; k < K; ++k) {
         double* row = work.X.data() + k * dim;
@@ -150,7 +151,7 @@ void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, 
         const uint64_t* arm = about_arms.tokens(m);
         scales.valued(arm, m, work.places.data(), own);
         const std::size_t pairs = std::size_t(n + 1) * std::size_t(m);
-        const bool keep = pairs <= MOST_CROSSED, again = keep && before && had == m && same_names(before, arm, m);
+        const bool keep = pairs <= MAX_CACHED_PAIRS, again = keep && before && had == m && same_names(before, arm, m);
         if (work.hashes.size() < (keep ? pairs : std::size_t(m))) work.hashes.resize(keep ? pairs : std::size_t(m));
         for (Index c = -1; c < n; ++c) {
             const uint64_t hc = c < 0 ? one : about[3 * c];
@@ -160,17 +161,17 @@ void rows_into(Hashes context, Hashes arms, Index K, Scales& scales, Index dim, 
             armwise::add(row, dim, mix(hc, id), vc);
             uint64_t* hashes = work.hashes.data() + (keep ? (c + 1) * m : 0);
             if (!again)
-                for (Index a = 0; a < m; ++a) hashes[a] = mix(hc, arm[3 * a]);  // by itself, so that it vectorises
+                for (Index a = 0; a < m; ++a) hashes[a] = mix(hc, arm[3 * a]);  // a loop of its own vectorises
             for (Index a = 0; a < m; ++a) armwise::add(row, dim, hashes[a], vc * own[a]);
         }
         before = keep ? arm : nullptr, had = m;
     }
 }
 
-// N rows side by side, only the columns in which one of them is not zero. Returns how many those are.
+// Write N rows side by side without the columns in which all are zero; return the number of columns left.
 template <int N> Index packed_into(const double* const (&rows)[N], Index d, double* lanes, Index* columns) {
     Index n = 0;
-    for (Index i = 0; i < d; ++i) {  // without a branch: which column is empty cannot be foreseen
+    for (Index i = 0; i < d; ++i) {  // without a branch: empty columns are unpredictable
         uint64_t any = 0, bits;
         for (int a = 0; a < N; ++a) {
             std::memcpy(&bits, rows[a] + i, 8);
@@ -178,13 +179,13 @@ template <int N> Index packed_into(const double* const (&rows)[N], Index d, doub
             any |= bits;
         }
         columns[n] = i;
-        n += (any << 1) != 0;  // but for the sign: -0 is zero too
+        n += (any << 1) != 0;  // without the sign: -0 is zero, too
     }
     return n;
 }
 
-// Optimistic scores of some rows, which are divided by their lengths on the way: to the bit those of `normalise` and
-// `optimistic`, whose sums have the same terms in the same order, and zeros, which change nothing, beside them.
+// Optimistic scores of rows, which are normalised on the way. The bits are those of `normalise` and `optimistic`: the sums
+// have the same terms in the same order, without some zeros.
 struct Scores {
     const Models& models;
     Width width;
@@ -199,7 +200,7 @@ struct Scores {
           lengths(lengths), means(means), room(8 * (models.D + 1), 0), nothing(models.d, models.d),
           columns(std::size_t(models.D) + 1) {}
 
-    // Of 4 H rows of X from `start` on, as far as there are as many.
+    // Score 4 H rows of X from `start` on, or those that are left.
     template <int H> void take(const double* X, Index K, Index start) {
         constexpr int N = 4 * H;
         const Index D = models.D, d = models.d;
@@ -225,7 +226,7 @@ struct Scores {
         }
         Index within = 0;
         for (Index i = 0; i < D; i += 8) {
-            while (within < n && columns[within] < i + 8) ++within;  // W is zero beyond
+            while (within < n && columns[within] < i + 8) ++within;  // W is zero above its diagonal
             for (Index j = i; j < i + 8; j += 8 / H) add<H>(model + j * D, D, lanes, within, square);
         }
         for (Index a = 0; a < std::min<Index>(N, K - start); ++a) {
@@ -237,7 +238,7 @@ struct Scores {
     }
 
   private:
-    // The squares of 8 / H rows of W with the lanes: as many sums at a time as there are registers for.
+    // Add the squared products of the lanes with 8 / H rows of W: as many sums at once as fit into the registers.
     template <int H> void add(const double* W, Index D, const double* lanes, Index n, Half (&square)[H]) const {
         constexpr int R = 8 / H;
         Half s[R][H];
@@ -276,7 +277,7 @@ void scores_into(const Models& models, const Width& width, const double* X, Inde
     widen(scores, widths.data(), K, width);
 }
 
-// What decides: a ridge model with its width, a share for all arms (below 0: none), and how rows are made.
+// The settings of a decision: a ridge model with its width, the share of all arms (below 0: none), the encoding of rows.
 struct Optimist {
     Models models;
     Width width;
@@ -284,7 +285,7 @@ struct Optimist {
     bool interactions;
     uint64_t one;
 
-    // The arm that `u` in [0, 1) draws from `p`, with its row; `mean` is what the model predicts of it.
+    // The arm that `u` in [0, 1) draws from `p`, with its row and the model's prediction, `mean`.
     Index draw_into(Hashes context, Hashes arms, Index K, Scales& scales, double u, double* p, double* row,
                     double& mean) const {
         const Index dim = models.d;
@@ -303,8 +304,8 @@ struct Optimist {
     }
 };
 
-// A reward to learn of a decision, as Python gives it: `row` is that of the arm that was drawn; `scaling` has the names,
-// the means and the deviations that it was made with.
+// A reward of a decision, as Python passes it: `row` is the drawn arm's; `scaling` has the names, means and deviations
+// that the row was encoded with.
 struct Lesson {
     Hashes context, arms, scaling;
     Index K, arm;
@@ -329,7 +330,7 @@ struct Lesson {
         row = static_cast<const double*>(PyArray_DATA(array));
     }
 
-    // The row without interactions of the arm that was drawn.
+    // The drawn arm's row without interactions.
     void plain_into(double* plain, Index dim, uint64_t one) const {
         static thread_local Work work;
         const Index n = scaling.size() / 3;
@@ -365,8 +366,8 @@ Optimist as_optimist(const View<double, 3>& array, Index dim, double lam, Width 
     return {models, width, epsilon, interactions, one};
 }
 
-// What tells whether a context matters to the arms, beside a ridge model of rows without interactions (`model`): of x, a
-// row with them, and z, the row without them, the sums of x z', of x_i^2, r x and r z, and those of 1, r and r^2.
+// Sums that test whether arms differ in their context (interactions), beside a ridge model of rows without interactions
+// (`model`). For x, a row with interactions, and z, the row without: x z', x_i^2, r x, r z, and 1, r, r^2.
 struct Beside {
     Models model;
     View<double, 2> crossed;  // (d, D)
@@ -399,8 +400,8 @@ struct Beside {
         for (Index i = 0; i < model.d; ++i) sums(1, i) += change * x[i], sums(2, i) += change * z[i];
     }
 
-    // Two score tests of what rows with interactions explain beyond those without, each in standard deviations of chance,
-    // added up: of all their weights alike, in which frequent values count most, and of each weight in its own deviations.
+    // The sum of two score tests of the interactions, each in standard deviations under the null: one of all weights
+    // together, in which frequent values count most, and one of each weight in its own deviations.
     double surplus(double variance) const {
         const Index d = model.d, D = model.D;
         Scratch projected(D);
@@ -411,18 +412,18 @@ struct Beside {
             const double own = std::max(0.0, sums(0, i) - project(model[0], D, row, projected.data()));
             const double square = score * score / variance;
             alike += square - own, squares += own * own;
-            if (own > KNOWN) each += square / own - 1.0, n += 1.0;  // others were seen too seldom to be near normal
+            if (own > MIN_INFORMATION) each += square / own - 1.0, n += 1.0;  // rarer weights are far from normal
         }
         return n > 0.0 ? alike / std::sqrt(2.0 * squares) + each / std::sqrt(2.0 * n) : 0.0;
     }
 
-    static constexpr double KNOWN = 1.0;
+    static constexpr double MIN_INFORMATION = 1.0;  // of a weight that is tested by itself
 };
 
 }  // namespace
 
 void bind_decisions(nb::module_& m) {
-    m.doc() = "A whole decision in one call: scales, rows, optimistic scores, the draw, and what is learnt at once.";
+    m.doc() = "A whole decision in one call: scales, rows, optimistic scores and the draw; and learning from decisions.";
 
     m.def("numeric", [](nb::bytes context, nb::bytes arms, Index K) {
         std::vector<uint64_t> found;
@@ -441,7 +442,7 @@ void bind_decisions(nb::module_& m) {
                              Array<double, 1> counts, Array<double, 1> means, Array<double, 1> squares) {
         return take_numbers(as_words(context), as_words(arms), K, names, counts, means, squares);
     }, "context"_a, "arms"_a, "K"_a, "names"_a, "counts"_a, "means"_a, "squares"_a,
-          R"(Welford's update with all numbers of a request; if one's name is not there, nothing is changed: False.
+          R"(Welford's update with all numbers of a request; if a name is unknown, change nothing and return False.
 
 >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
 >>> nine = np.array([1, 7, 0, 1], np.uint64)
@@ -475,7 +476,7 @@ void bind_decisions(nb::module_& m) {
                 try {
                     update(models[0], models.D, made.row, dim, made.reward, models.counted);
                     ++learnt;
-                } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
+                } catch (const std::invalid_argument&) {  // nothing was learnt; a replay refuses it, too
                 }
             }
         }
@@ -486,11 +487,11 @@ void bind_decisions(nb::module_& m) {
                "models: numpy.typing.NDArray[numpy.float64], dim: int) -> tuple[int, int, "
                "numpy.typing.NDArray[numpy.float64]]"),
           "decisions"_a, "first"_a, "names"_a, "counts"_a, "means"_a, "squares"_a, "models"_a, "dim"_a,
-          R"(``predicted``, then ``take_numbers`` and ``ridge.learn_row``, of decisions from ``first`` on, one after the other: each has the tokens of its
-context and its arms, the number of these, the row that was drawn, the reward, which arm was drawn, and the scaling it was made with.
+          R"(Call ``predicted``, ``take_numbers`` and ``ridge.learn_row`` for each decision from ``first`` on. A decision is a tuple: the tokens of
+its context, those of its arms, the number of arms, the drawn arm's row, the reward, the drawn arm, and the scaling of the row.
 
-Stops at one of which a name is not there, or the row too large. Beside its position, or the number of decisions: how many were learnt (the
-model may not be able to), and what was expected of each before it was, up to and including where it stopped.
+It stops at a decision with an unknown name or with too large a row, and returns the position of that decision (or the number of
+decisions), how many were learnt (the model may refuse one), and the prediction for each before it was learnt, the last one included.
 
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> models[0, 0, 0] = 1.0
@@ -522,8 +523,8 @@ model may not be able to), and what was expected of each before it was, up to an
           "models"_a, "dim"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "extra"_a, "beyond"_a, "epsilon"_a, "u"_a,
           R"(The arm that ``u`` in [0, 1) draws, all probabilities, the arm's row, and the scaling used, packed.
 
-The tokens of the context and of the arms are scaled, crossed and hashed as ``features.cross`` does it, scored as
-``ridge.optimistic`` does it; the best share 1, or 1 - ``epsilon`` (below 0: there is none) beside a share for all.
+Tokens of the context and of the arms are scaled, crossed and hashed as by ``features.cross`` and scored as by
+``ridge.optimistic``. The best arms share 1, or 1 - ``epsilon`` (below 0: none) beside a share for all arms.
 
 >>> none, zero, models = np.zeros(0, np.uint64), np.zeros(0), np.zeros((1, 9, 8))
 >>> arm, p, row, scaling = decide_optimistic(
@@ -549,7 +550,7 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
                 try {
                     all[std::size_t(k)].plain_into(plain.data(), d, one);
                     beside.learn(all[std::size_t(k)].row, plain.data(), reward);
-                } catch (const std::invalid_argument&) {  // nothing was learnt, as a replay finds as well
+                } catch (const std::invalid_argument&) {  // nothing was learnt; a replay refuses it, too
                     continue;
                 }
                 rewards[0] += 1.0, rewards[1] += reward, rewards[2] += reward * reward;
@@ -560,9 +561,9 @@ The tokens of the context and of the arms are scaled, crossed and hashed as ``fe
                "first: int, models: numpy.typing.NDArray[numpy.float64], crossed: numpy.typing.NDArray[numpy.float64], "
                "sums: numpy.typing.NDArray[numpy.float64], rewards: numpy.typing.NDArray[numpy.float64], due: float, one: int) -> int"),
           "decisions"_a, "first"_a, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "due"_a, "one"_a,
-          R"(Learn the rows without interactions of decisions, each as for ``register_decisions``, and what they have to do with the rows that have them.
+          R"(Learn, for the test of interactions, the rows of decisions (tuples as of ``register_decisions``) with and without interactions.
 
-From ``first`` on, while fewer than ``due`` were learnt; the position of the next one, or the number of decisions.
+It starts at ``first``, stops when ``due`` were learnt, and returns the position of the next decision, or their number.
 
 >>> models, crossed, sums, rewards = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1)), np.zeros(3)
 >>> models[0, 0, 0] = 1.0
@@ -585,7 +586,7 @@ From ``first`` on, while fewer than ``due`` were learnt; the position of the nex
                "squares: float, models: numpy.typing.NDArray[numpy.float64], crossed: numpy.typing.NDArray[numpy.float64], "
                "sums: numpy.typing.NDArray[numpy.float64], rewards: numpy.typing.NDArray[numpy.float64], one: int) -> None"),
           "decision"_a, "squares"_a, "models"_a, "crossed"_a, "sums"_a, "rewards"_a, "one"_a,
-          R"(Change the reward that ``learn_beside`` learnt of a decision by the one that it now has, and the sum of squares by ``squares``.
+          R"(Add the decision's reward to the one that ``learn_beside`` learnt of it, and ``squares`` to the sum of squared rewards.
 
 >>> models, crossed, sums, rewards = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1)), np.zeros(3)
 >>> models[0, 0, 0] = 1.0
@@ -600,7 +601,7 @@ From ``first`` on, while fewer than ``due`` were learnt; the position of the nex
         Unlocked unlocked(double(beside.model.d) * double(beside.model.D * beside.model.D));
         return beside.surplus(variance);
     }, "models"_a, "crossed"_a, "sums"_a, "variance"_a,
-          R"(How much more rewards agree with the interactions than chance makes them: the sum of two tests in standard deviations.
+          R"(The evidence for interactions: the sum of two score tests, in standard deviations under the null.
 
 >>> models, crossed, sums = np.zeros((1, 9, 8)), np.zeros((1, 8)), np.zeros((3, 1))
 >>> models[0, 0, 0] = 1.0
@@ -613,7 +614,7 @@ From ``first`` on, while fewer than ``due`` were learnt; the position of the nex
         require(row.size(0) == 1, "there must be one row");
         means_into(models, row.data, 1, &mean);
         return mean;
-    }, "models"_a, "row"_a, R"(What a ridge model expects of one row, in one order on every processor.
+    }, "models"_a, "row"_a, R"(The prediction of a ridge model for one row, summed in the same order on every processor.
 
 >>> models = np.zeros((1, 9, 8))
 >>> models[0, 8, :2] = 1.0, 2.0

@@ -18,7 +18,7 @@ void bind_weights(nb::module_& m) {
         New<double, 1> p(log_weights.size());
         normalised(log_weights.data, log_weights.size(), p.view.data);
         return p;
-    }, "log_weights"_a, R"(The weights' distribution; the largest exponent is taken out first, so nothing overflows.
+    }, "log_weights"_a, R"(The weights' distribution; the largest exponent is subtracted first, so that nothing overflows.
 
 >>> normalised(np.array([1e6, 1e6]))
 array([0.5, 0.5]))");

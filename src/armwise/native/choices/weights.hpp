@@ -8,7 +8,7 @@
 
 namespace armwise {
 
-// The largest of n > 0 numbers, none of them NaN: eight running maxima, which wait for each other less than one.
+// The largest of n > 0 numbers, none of them NaN: eight running maxima are faster than one, which waits for itself.
 inline double largest(const double* x, Index n) {
     double top[LANES];
     std::fill(top, top + LANES, x[0]);
@@ -19,7 +19,7 @@ inline double largest(const double* x, Index n) {
     return *std::max_element(top, top + LANES);
 }
 
-// The weights' distribution; the largest exponent is taken out first, so nothing overflows.
+// The weights' distribution; the largest exponent is subtracted first, so that nothing overflows.
 inline void normalised(const double* log_weights, Index n, double* p) {
     require(n > 0, "weights must not be empty");
     const double top = largest(log_weights, n);

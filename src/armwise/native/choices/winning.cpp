@@ -11,7 +11,7 @@ namespace armwise {
 
 namespace {
 
-constexpr double SAME = 1e-9;  // relative to the variances: covariances this close are equal
+constexpr double MAX_DIFFERENCE = 1e-9;  // of covariances that count as equal, relative to them
 
 // Nodes and weights of Gauss's rule of n points, from the three-term recurrence of its polynomials (Golub, Welsch 1969).
 struct Gauss {
@@ -38,7 +38,7 @@ const Gauss& hermite() {  // of a standard normal
     return rule;
 }
 
-// int f_a prod_(b != a) F_b, between low and high, over the pieces that the arms' own steps cut. `distribution(a, y, f, F)`
+// int f_a prod_(b != a) F_b between low and high, over the pieces that the arms' nodes cut. `distribution(a, y, f, F)`
 // gives the density and the distribution function of arm a.
 template <class Distribution>
 void integrate(const double* centres, const double* spreads, Index K, double low, double high,
@@ -46,7 +46,7 @@ void integrate(const double* centres, const double* spreads, Index K, double low
     constexpr double STEPS[] = {-9.0, -5.0, -3.0, -1.5, 0.0, 1.5, 3.0, 5.0, 9.0};  // in deviations of an arm
     double first = centres[0] - 9.0 * spreads[0], last = centres[0] + 9.0 * spreads[0];
     for (Index a = 1; a < K; ++a) {
-        first = std::max(first, centres[a] - 9.0 * spreads[a]);  // below it one arm's F is nothing
+        first = std::max(first, centres[a] - 9.0 * spreads[a]);  // below it one arm's F is 0
         last = std::max(last, centres[a] + 9.0 * spreads[a]);
     }
     low = std::max(low, first), high = std::min(high, last);
@@ -65,7 +65,7 @@ void integrate(const double* centres, const double* spreads, Index K, double low
         for (std::size_t node = 0; node < legendre().nodes.size(); ++node) {
             const double y = middle + half * legendre().nodes[node], weight = half * legendre().weights[node];
             for (Index a = 0; a < K; ++a) distribution(a, y, f[a], F[a]);
-            // prod_(b != a) F_b, from both ends: a quotient by F_a would divide by nothing.
+            // prod_(b != a) F_b from both ends: a quotient by F_a could divide by 0.
             double product = 1.0;
             for (Index a = K - 1; a >= 0; --a) above[a] = product, product *= F[a];
             product = 1.0;
@@ -79,8 +79,8 @@ void integrate(const double* centres, const double* spreads, Index K, double low
 bool common_factor(const double* covariance, Index K, std::vector<double>& w) {
     double largest = 0.0;
     for (Index a = 0; a < K; ++a) largest = std::max(largest, covariance[a * K + a]);
-    const double slack = SAME * largest;
-    std::vector<Index> loaded;  // the others are independent of everything
+    const double slack = MAX_DIFFERENCE * largest;
+    std::vector<Index> loaded;  // the others are independent
     for (Index a = 0; a < K; ++a) {
         double most = 0.0;
         for (Index b = 0; b < K; ++b)
@@ -89,7 +89,7 @@ bool common_factor(const double* covariance, Index K, std::vector<double>& w) {
     }
     w.assign(K, 0.0);
     if (loaded.empty()) return true;
-    if (loaded.size() < 3) return false;  // two correlated arms: any split of their covariance will do, none is at hand
+    if (loaded.size() < 3) return false;  // two correlated arms have no unique factor
     const Index i = loaded[0], j = loaded[1], k = loaded[2];
     const double jk = covariance[j * K + k];
     const double square = jk != 0.0 ? covariance[i * K + j] * covariance[i * K + k] / jk : -1.0;
@@ -110,7 +110,7 @@ bool common_factor(const double* covariance, Index K, std::vector<double>& w) {
 void independent_wins(const double* means, const double* deviations, Index K, double* p) {
     double widest = 0.0, size = 1.0;
     for (Index a = 0; a < K; ++a) widest = std::max(widest, deviations[a]), size = std::max(size, std::fabs(means[a]));
-    if (widest <= 1e-13 * size) {  // below what the means themselves are known to
+    if (widest <= 1e-13 * size) {  // below the rounding of the means
         tied_probabilities_into(means, K, p);
         return floored(p, K);
     }
@@ -129,7 +129,7 @@ bool gaussian_wins(const double* means, const double* covariance, Index K, doubl
     if (K == 2) {
         const double variance = covariance[0] + covariance[3] - 2.0 * covariance[1];
         const double size = std::max(std::fabs(means[0]), std::fabs(means[1]));
-        if (variance <= 1e-26 * std::max(1.0, size * size)) {  // below what the means are known to
+        if (variance <= 1e-26 * std::max(1.0, size * size)) {  // below the rounding of the means
             tied_probabilities_into(means, K, p);
         } else {
             p[0] = normal_cdf((means[0] - means[1]) / std::sqrt(variance));
@@ -141,7 +141,7 @@ bool gaussian_wins(const double* means, const double* covariance, Index K, doubl
     if (!common_factor(covariance, K, w)) return false;
     for (Index a = 0; a < K; ++a) own[a] = std::sqrt(std::max(covariance[a * K + a] - w[a] * w[a], 0.0));
     const auto [least, most] = std::minmax_element(w.begin(), w.end());
-    if (*most - *least <= SAME * std::max(std::fabs(*most), std::fabs(*least))) {  // a shift of all decides nothing
+    if (*most - *least <= MAX_DIFFERENCE * std::max(std::fabs(*most), std::fabs(*least))) {  // a common shift changes no winner
         independent_wins(means, own.data(), K, p);
         return true;
     }
@@ -154,8 +154,8 @@ bool gaussian_wins(const double* means, const double* covariance, Index K, doubl
     return floored(p, K), true;
 }
 
-// In the angle y = sin^2(angle) a Beta is nearly Gaussian of
-// deviation 1 / (2 sqrt(n)), and its density is finite at both ends for parameters from 1/2 on.
+// In the angle, y = sin^2(angle), a Beta is nearly Gaussian with deviation 1 / (2 sqrt(n)), and its density is finite at
+// both ends for parameters from 1/2 on.
 void beta_wins(const double* successes, const double* failures, Index K, double* p) {
     std::vector<double> centres(K), spreads(K);
     std::vector<Beta> arms;
@@ -178,7 +178,7 @@ using namespace armwise;
 
 void bind_winning(nb::module_& m) {
     m.doc() = "The probability that each arm is the best under a posterior: what Thompson sampling plays with.";
-    m.attr("LEAST") = LEAST;
+    m.attr("MIN_PROBABILITY") = MIN_PROBABILITY;
 
     m.def("normal_cdf", [](Const<double, 1> z) {
         New<double, 1> p(z.size());
@@ -205,7 +205,7 @@ array([0.  , 0.25, 1.  ]))");
         std::copy(wins.begin(), wins.end(), p.view.begin());
         smoothed_wins(p.view.data, wins.size());
         return p;
-    }, "wins"_a, R"(The wins of M draws and of one more that falls on every arm alike: never zero, whatever won.
+    }, "wins"_a, R"(The shares of wins among M draws and one more draw that all arms share: never zero.
 
 >>> smoothed_wins(np.array([3.0, 0.0]))
 array([0.875, 0.125]))");
@@ -223,7 +223,7 @@ array([0.875, 0.125]))");
     }, "means"_a, "covariance"_a,
           nb::sig("def gaussian(means: numpy.typing.NDArray[numpy.float64], covariance: "
                   "numpy.typing.NDArray[numpy.float64]) -> numpy.typing.NDArray[numpy.float64] | None"),
-          R"(P(arm has the largest score) for jointly Gaussian scores; None where that is more than an integral or two.
+          R"(P(arm has the largest score) for jointly Gaussian scores; None where that needs more than two nested integrals.
 
 Exact for two arms, for independent arms, and for arms that share one factor: covariance = diagonal + w w'.
 

@@ -1,7 +1,7 @@
-// The probability that each arm is the best under a posterior: what Thompson sampling plays with.
+// The probability that each arm is the best under a posterior: the distribution of Thompson sampling.
 //
 // Independent arms need one integral each, P(a wins) = int f_a(y) prod_(b != a) F_b(y) dy, done by Gauss-Legendre
-// quadrature over pieces that are narrow wherever some arm's distribution bends. Two Gaussian arms have a closed form,
+// quadrature over pieces that are narrow where an arm's distribution bends. Two Gaussian arms have a closed form,
 // and so have arms whose covariance is a diagonal plus one common factor, given that factor.
 #pragma once
 
@@ -11,26 +11,26 @@
 
 namespace armwise {
 
-constexpr double LEAST = 1e-12;  // no arm's probability is less, so that importance weights exist whatever is played
+constexpr double MIN_PROBABILITY = 1e-12;  // of an arm, so that every arm has an importance weight
 
-// A distribution in proportion to p, in which no arm has less than LEAST.
+// A distribution proportional to p, in which every arm has at least MIN_PROBABILITY.
 inline void floored(double* p, Index K) {
     double sum = 0.0;
-    for (Index a = 0; a < K; ++a) sum += p[a] = std::max(p[a], LEAST);
+    for (Index a = 0; a < K; ++a) sum += p[a] = std::max(p[a], MIN_PROBABILITY);
     for (Index a = 0; a < K; ++a) p[a] /= sum;
 }
 
-// The wins of M draws and of one more that falls on every arm alike: never zero, whatever won.
+// The shares of wins among M draws and one more draw that all arms share: never zero.
 inline void smoothed_wins(double* wins, Index K) {
     double sum = 0.0;
     for (Index a = 0; a < K; ++a) sum += wins[a];
     for (Index a = 0; a < K; ++a) wins[a] = (wins[a] + 1.0 / double(K)) / (sum + 1.0);
 }
 
-// Independent Gaussian arms. A deviation of (nearly) zero beside the others' is a jump: it gets a narrow width.
+// Independent Gaussian arms. A deviation near zero is replaced by a narrow width: its distribution function is a step.
 void independent_wins(const double* means, const double* deviations, Index K, double* p);
 
-// P(arm has the largest score) for jointly Gaussian scores; false where that is more than an integral or two.
+// P(arm has the largest score) for jointly Gaussian scores; false where that needs more than two nested integrals.
 bool gaussian_wins(const double* means, const double* covariance, Index K, double* p);
 
 // P(arm has the largest rate) for independent Beta posteriors.

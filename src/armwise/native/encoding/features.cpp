@@ -1,6 +1,6 @@
 // The rows of the decision service: JSON's nesting, the scale of numbers, and hashed, crossed features.
 //
-// features/encoder.py describes the rows to the bit; the steps named here are its own.
+// features/encoding/encoder.py specifies the rows to the bit; the numbers of steps are its own.
 #include "features.hpp"
 #include "modules.hpp"
 
@@ -39,19 +39,19 @@ void bind_features(nb::module_& m) {
                 --depth;
         }
         return std::make_tuple(deepest, keys);
-    }, "text"_a, R"(How deep a JSON text nests and how many keys it has, strings apart (the text need not be valid).
+    }, "text"_a, R"(The depth and the number of keys of a JSON text outside its strings (the text need not be valid).
 
 >>> scan(b'{"a": {"b:": 1}}')
 (2, 2))");
 
     m.def("place", [](Const<uint64_t, 1> names, uint64_t name) { return place(names, name); }, "names"_a, "name"_a,
-          R"(Where a name is in the sorted names, or -1.
+          R"(The index of a name among sorted names, or -1.
 
 >>> place(np.array([3, 7], np.uint64), 7), place(np.array([3, 7], np.uint64), 8)
 (1, -1))");
 
     m.def("scaled", scaled, "value"_a, "mean"_a, "deviation"_a,
-          R"(A number brought into [-1, 1]: step 3 of ``serve.features``.
+          R"(A number scaled to [-1, 1]: step 3 of ``features.encoding``.
 
 >>> scaled(5.0, 2.0, 2.0)
 0.5)");
@@ -107,7 +107,7 @@ void bind_features(nb::module_& m) {
     }, "names"_a, "counts"_a, "means"_a, "squares"_a, "table"_a, "strangers"_a,
           R"(Welford's update of each named mean and sum of squares.
 
-Names that are not there are passed over if ``strangers`` may be; if not, nothing is changed and the answer is no.
+With ``strangers`` unknown names are skipped; without, one leaves everything unchanged and returns False.
 
 >>> n, m, s = np.zeros(1), np.zeros(1), np.zeros(1)
 >>> table = np.array([[7, 0, 1], [7, 0, 1]], np.uint64)
@@ -117,7 +117,7 @@ False
 >>> welford(np.array([7], np.uint64), n, m, s, table, False), m[0], s[0]
 (True, np.float64(2.0), np.float64(2.0)))");
 
-    m.def("mix", mix, "c"_a, "a"_a, R"(The hash of a pair: step 4 of ``serve.features``.
+    m.def("mix", mix, "c"_a, "a"_a, R"(The hash of a pair: step 4 of ``features.encoding``.
 
 >>> hex(mix(1, 2))
 '0x975835de1c9756ce')");
@@ -151,7 +151,7 @@ False
     }, "words"_a, "names"_a, "means"_a, "deviations"_a, "dim"_a, "interactions"_a, "alone"_a, "one"_a,
           R"(The normalised rows: (constant + context) x (constant + id + arm), hashed into ``dim`` entries.
 
-With ``alone`` it is one row, of the context and the constant; ``one`` is the hash of the constant.
+With ``alone`` it is one row of the context and the constant; ``one`` is the hash of the constant.
 
 >>> none, zero = np.zeros(0, np.uint64), np.zeros(0)
 >>> X = cross(np.zeros(2, np.uint64), none, zero, zero, 4, True, True, 7)

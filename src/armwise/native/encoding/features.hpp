@@ -1,6 +1,6 @@
-// Tokens, their scale, and hashed, crossed rows: what the encoder's kernels and those of whole decisions share.
+// Tokens, their scale, and hashed, crossed rows, for the encoder's kernels and those of whole decisions.
 //
-// features/encoder.py describes the rows to the bit; the steps named here are its own.
+// features/encoding/encoder.py specifies the rows to the bit; the numbers of steps are its own.
 #pragma once
 
 #include "array.hpp"
@@ -53,7 +53,7 @@ inline uint64_t mix(uint64_t c, uint64_t a) {
 inline void add(double* row, Index dim, uint64_t z, double value) {
     const auto n = uint64_t(dim), rest = z & 0x7FFFFFFFFFFFFFFFu;
     const uint64_t i = (n & (n - 1)) == 0 ? rest & (n - 1) : rest % n;  // division is slow
-    uint64_t bits;  // the sign without a branch, which could not be foreseen
+    uint64_t bits;  // the sign without a branch, which would be unpredictable
     std::memcpy(&bits, &value, sizeof bits);
     row[i] += as_number(bits ^ (z & 0x8000000000000000u));
 }
@@ -67,13 +67,13 @@ struct Scaling {
                 "names, means and deviations must have as many entries");
     }
 
-    // The values of the n tokens at `tokens`; `places` has where the names were found for the part before.
+    // The values of the n tokens at `tokens`; `places` has the places of the names of the previous value.
     void valued(const uint64_t* tokens, Index n, Index* places, double* values) const {
         for (Index k = 0; k < n; ++k, tokens += 3) {
             values[k] = as_number(tokens[1]);
             if (tokens[2]) {
                 Index i = places[k];
-                if (i >= names.size() || names[i] != tokens[0]) {  // arms have mostly the same names in the same order
+                if (i >= names.size() || names[i] != tokens[0]) {  // most arms have the same names in the same order
                     i = place(names, tokens[0]);
                     places[k] = std::max<Index>(i, 0);
                 }
@@ -83,7 +83,7 @@ struct Scaling {
     }
 };
 
-// A request's words, read in order and within bounds: a count that leads out of them is refused.
+// Reads a request's words in order; a count beyond their end is refused.
 class Reader {
   public:
     explicit Reader(Hashes words) : words_(words) {}
@@ -124,8 +124,8 @@ struct Valued {
     const double* values;
 };
 
-// Adds (constant + context) x (constant + id + arm) to a row of zeros, and normalises it; without an arm (`id` is null)
-// it is the context and the constant. `hashes` has room for the arm's tokens.
+// Add (constant + context) x (constant + id + arm) to a row of zeros and normalise it; without an arm (`id` is null) add the
+// context and the constant. `hashes` has room for the arm's tokens.
 inline void crossed_into(double* row, Index dim, const Valued& context, const uint64_t* id, const Valued& arm,
                          bool interactions, uint64_t one, uint64_t* hashes) {
     for (Index c = -1; c < context.n; ++c) {
@@ -134,7 +134,7 @@ inline void crossed_into(double* row, Index dim, const Valued& context, const ui
         add(row, dim, mix(hc, one), vc);
         if (vc == 0.0 || (c >= 0 && !interactions)) continue;
         if (id) add(row, dim, mix(hc, *id), vc);
-        for (Index a = 0; a < arm.n; ++a) hashes[a] = mix(hc, arm.tokens[3 * a]);  // by itself, so that it vectorises
+        for (Index a = 0; a < arm.n; ++a) hashes[a] = mix(hc, arm.tokens[3 * a]);  // a loop of its own vectorises
         for (Index a = 0; a < arm.n; ++a) add(row, dim, hashes[a], vc * arm.values[a]);
     }
     normalise(row, dim);

@@ -1,4 +1,4 @@
-// Feature maps, row by row and in a fixed order, so that a row alone and a row in a block give the same bits.
+// Feature maps, row by row in a fixed order, so that a row has the same bits alone and in a block.
 #include "array.hpp"
 #include "modules.hpp"
 #include "scratch.hpp"
@@ -12,7 +12,7 @@ using namespace armwise;
 
 namespace {
 
-// Where x stands among sorted knots, from 0 to 1: linear between them, in the middle of equal ones.
+// The position of x among sorted knots, from 0 to 1: linear between knots, in the middle of equal ones.
 double position(const double* knots, Index n, double x) {
     const Index below = std::lower_bound(knots, knots + n, x) - knots;
     const Index upto = std::upper_bound(knots + below, knots + n, x) - knots;
@@ -23,12 +23,12 @@ double position(const double* knots, Index n, double x) {
     return (double(below - 1) + (x - knots[below - 1]) / (knots[below] - knots[below - 1])) / last;
 }
 
-// cos(x) lane by lane, within 4e-16 for |x| <= FAR: 1 - 2 sin(r / 2)^2, r the rest of x after whole turns. libm's costs ten
-// times as much, and its last bit depends on the processor.
-constexpr double FAR = 1e5;
+// cos(x) lane by lane, within 4e-16 for |x| <= MAX_ANGLE: 1 - 2 sin(r / 2)^2 with r = x minus whole turns. libm's cosine
+// takes ten times as long, and its last bit depends on the processor.
+constexpr double MAX_ANGLE = 1e5;
 
 inline Lanes lane_cos(Lanes x) {
-    const Lanes whole = splat(6755399441055744.0);  // 1.5 x 2^52: what is added to it is rounded to an integer
+    const Lanes whole = splat(6755399441055744.0);  // 1.5 x 2^52: a number added to it is rounded to an integer
     const Lanes turns = (x * splat(0.15915494309189535) + whole) - whole;
     // 2 pi in two parts, the first of 24 bits, so that its products are exact.
     const Lanes r = (x - turns * splat(6.28318500518798828125)) - turns * splat(3.01991598195675286766559e-07);
@@ -99,7 +99,7 @@ array([[1.       , 1.       , 0.8660254]]))");
                 double cosines[LANES];
                 store(cosines, splat(amplitude) * lane_cos(load(angles + k)));
                 for (Index l = 0; l < std::min(LANES, D - k); ++l)
-                    y[k + l] = std::fabs(angles[k + l]) <= FAR ? cosines[l] : amplitude * std::cos(angles[k + l]);
+                    y[k + l] = std::fabs(angles[k + l]) <= MAX_ANGLE ? cosines[l] : amplitude * std::cos(angles[k + l]);
             }
         }
         return out;

@@ -1,5 +1,5 @@
-// Tokens of named values (steps 1 and 2 of features/encoding/encoder.py): Python objects, as JSON decodes to or as
-// callers have them, walked depth first.
+// Tokens of named values (steps 1 and 2 of features/encoding/encoder.py): a depth-first walk over Python objects, decoded
+// from JSON or given by callers.
 #include "features.hpp"
 #include "modules.hpp"
 
@@ -14,11 +14,11 @@ using namespace armwise;
 
 namespace {
 
-constexpr std::size_t MAX_CACHED = 1 << 16;     // tokens whose hashes are kept
-constexpr std::size_t MAX_CACHED_BYTES = 128;   // of one of them
-constexpr std::size_t MAX_MEMBERS = 64;         // numbers of a value whose names are compared with the value's after it
+constexpr std::size_t MAX_CACHED = 1 << 16;     // tokens with cached hashes
+constexpr std::size_t MAX_CACHED_BYTES = 128;   // of a cached token
+constexpr std::size_t MAX_MEMBERS = 64;         // numbers of a value whose names are compared with those of the next value
 
-// Python's own hash of bytes, which is keyed: clients choose the tokens, and could choose them to collide.
+// Python's hash of bytes, which is keyed: clients choose the tokens and could make them collide.
 struct Keyed {
     std::size_t operator()(const std::string& text) const {
         static const auto hash = PyHash_GetFuncDef()->hash;
@@ -27,7 +27,7 @@ struct Keyed {
 };
 using Cache = std::unordered_map<std::string, uint64_t, Keyed>;
 
-// Hashes of tokens by their bytes; guarded by the GIL. Once it is full it starts again.
+// Hashes of tokens by their bytes, guarded by the GIL; a full cache is emptied.
 Cache& cache() {
     static auto* cached = new Cache;
     return *cached;
@@ -49,14 +49,14 @@ std::string_view utf8(PyObject* text) {
 
 bool is_number(PyObject* value) { return PyFloat_CheckExact(value) || PyLong_CheckExact(value); }
 
-// Walks values without calling Python, which could change a dictionary meanwhile: tokens whose hash is not cached wait
-// for `resolve`.
+// Walk values without calling Python, which could change a dictionary meanwhile; `resolve` then hashes the tokens that are
+// not cached.
 class Walk {
   public:
     std::vector<uint64_t> words;
     Index n_keys = 0;
-    bool flat = true;  // within the values there are only texts, booleans, and numbers of 64 bits
-    uint64_t kinds = 0;  // differs where a number is an integer in one batch and a float in another
+    bool flat = true;  // the values hold only texts, booleans, and numbers of 64 bits
+    uint64_t kinds = 0;  // tells integers from floats, to compare batches
 
     Walk(char space, const Limits& limits) : path_(1, space), limits_(limits) {}
 
@@ -93,7 +93,7 @@ class Walk {
     PyObject* without_ = nullptr;
     std::size_t first_ = 0, member_ = 0;
     std::vector<std::pair<std::size_t, std::string>> unknown_;
-    std::vector<Member> members_;  // numbers of the value before: arms have mostly the same names in the same order
+    std::vector<Member> members_;  // numbers of the previous value: most arms have the same names in the same order
 
     std::size_t n_tokens() const { return (words.size() - first_) / 3; }
 
@@ -104,7 +104,7 @@ class Walk {
         words.push_back(bits), words.push_back(scaled);
     }
 
-    // The hash of `path_` for the token that was just added; whether it is known.
+    // Set the hash of the token just added, that of `path_`; return whether it is cached.
     bool hash_token() {
         const auto found = cache().find(path_);
         if (found == cache().end()) {
@@ -156,7 +156,7 @@ class Walk {
         }
     }
 
-    // Adds an outermost number whose name stands where it stood in the value before, if it is so; most of a batch is.
+    // Add an outermost number if its name has the same place as in the previous value, as most names of a batch have.
     bool as_before(std::string_view name, double number) {
         if (member_ >= members_.size() || n_tokens() >= limits_.tokens) return false;
         const Member& before = members_[member_];
@@ -289,10 +289,10 @@ void bind_tokens(nb::module_& m) {
           "values"_a, "space"_a, "without"_a.none(), "limits"_a,
           R"(The tokens of dictionaries, or of lists of them: for each value how many there are, then three words for each.
 
-Beside it how many keys all have and, where these are flat (only texts, booleans, and numbers of 64 bits under their keys), a
-number: two batches with the same tokens and the same number are the same JSON. ``without`` is a key that is left out;
-``limits`` are the most tokens of a value, characters of a text, bytes of a path, and levels. ValueError if a
-limit is passed, TypeError for what JSON does not have. NaN is a missing value.
+It also returns the number of keys and, if all values are flat (only texts, booleans, and numbers of 64 bits under their
+keys), a number: batches with the same tokens and the same number are the same JSON. The key ``without`` is left out;
+``limits`` are the largest numbers of tokens of a value, characters of a text, bytes of a path, and levels. Beyond a limit
+it raises ValueError, for a type that JSON lacks TypeError. NaN is a missing value.
 
 >>> found, n_keys, kinds = tokens([{"hour": 9, "city": "Oslo"}], b"c", None, (9, 9, 9, 9))
 >>> len(found[0]), n_keys, kinds is None
@@ -303,7 +303,7 @@ limit is passed, TypeError for what JSON does not have. NaN is a missing value.
         require(arm >= 0, "arm must be the index of an arm");
         for (; arm > 0; --arm) hashes.next();
         return hashes.next();
-    }, "arms"_a, "arm"_a, R"(The hash of the id of one of some arms, from the words of their tokens.
+    }, "arms"_a, "arm"_a, R"(The hash of one arm's id, from the words of the arms' tokens.
 
 >>> arm_hash(np.array([7, 0, 8, 0], np.uint64).tobytes(), 1)
 8)");
@@ -319,7 +319,7 @@ limit is passed, TypeError for what JSON does not have. NaN is a missing value.
         }
         return found;
     }, nb::sig("def found_by_arm(values: dict[int, int], arms: bytes, K: int) -> list[int]"), "values"_a, "arms"_a, "K"_a,
-          R"(What ``values`` has for the hash of each arm's id, else 0.
+          R"(The value of each arm: that of its id's hash in ``values``, else 0.
 
 >>> found_by_arm({8: 3}, np.array([7, 0, 8, 0], np.uint64).tobytes(), 2)
 [0, 3])");

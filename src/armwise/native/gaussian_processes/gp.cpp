@@ -4,7 +4,7 @@
 namespace armwise {
 namespace {
 
-// Entries i and i + 1 of L^-1 v for R vectors v, from rows p and q of L. Whatever R, the order of sums is the same.
+// Entries i and i + 1 of L^-1 v for R vectors v, from rows p and q of L. The order of sums does not depend on R.
 template <int R> inline void solve_two_rows(const double* p, const double* q, Index i, double* const* v) {
     Half s[R], t[R];
     for (int r = 0; r < R; ++r) s[r] = t[r] = splat_half(0.0);
@@ -68,7 +68,7 @@ double information(double variance, double noise) { return 0.5 * std::log1p(std:
 
 }  // namespace
 
-// Two rows of L meet four v at once: six loads then feed eight products.
+// Two rows of L and four v at once: six loads for eight products.
 void solve_lower(const double* L, Index n, double* V, Index rows, Index stride) {
     for (Index i = 0; i + 1 < n; i += 2) {
         const double *p = L + packed(i), *q = L + packed(i + 1);
@@ -110,7 +110,7 @@ double Factor::learn(const double* x, double* row, double prior_of_x, double rew
 
 double Factor::learn_solved(const double* x, const double* v, double prior_of_x, double variance, double reward,
                             int64_t count) {
-    if (!(variance >= -INDEFINITE * prior_of_x)) return variance;
+    if (!(variance >= -MAX_ROUNDING * prior_of_x)) return variance;
     const Index n = size(), i = learnt.add(x);
     if (i == n) {
         counts.push_back(count);
@@ -120,7 +120,7 @@ double Factor::learn_solved(const double* x, const double* v, double prior_of_x,
         L.insert(L.end(), v, v + n);
         L.push_back(pivot);
         c.push_back((reward - lane_dot(v, c.data(), n)) / pivot);
-    } else {  // again: its mean has less noise now
+    } else {  // a repeated row: the mean of its rewards has less noise
         const double before = variance_of(i);
         counts[i] += count;
         sums[i] += reward * double(count);
@@ -133,8 +133,8 @@ double Factor::learn_solved(const double* x, const double* v, double prior_of_x,
     return variance;
 }
 
-// LL' - by e_i e_i'. With D_ii = noise / n it takes at most 1 / (n + 1) of what is there, so that no pivot shrinks by
-// more than sqrt(2): a downdate that cannot fail.
+// LL' - by e_i e_i'. As D_ii = noise / n, this removes at most the share 1 / (n + 1), so that no pivot shrinks by more than
+// sqrt(2): the downdate cannot fail.
 void Factor::shrink(Index i, double by) {
     const Index n = size();
     std::vector<double> cos(n), sin(n);
@@ -174,9 +174,9 @@ void Factor::refresh(const double* gram) {
 }
 
 void Factor::remember(const double* x) {
-    if (saved < 0.0) return;  // too many different rows came
+    if (saved < 0.0) return;  // too many distinct rows were offered
     offered.add(x);
-    if (offered.size() > MOST_ROWS) {
+    if (offered.size() > MAX_JOINT_ROWS) {
         offered = Points(offered.dim());
         saved = -1.0;
     }
@@ -203,7 +203,7 @@ Index Factor::play(Program& program, const Width& width, int64_t t, const Rounds
         program.cross(X, learnt.view(), V.data());
         estimate(V.data(), K, diagonal.data(), means.data(), variances.data());
         for (Index a = 0; a < K; ++a)
-            if (!(variances[a] >= -INDEFINITE * diagonal[a])) return i;
+            if (!(variances[a] >= -MAX_ROUNDING * diagonal[a])) return i;
         const Index arm = optimism.play(i, gain, means.data(), variances.data());
         learn_solved(X.data + arm * d, V.data() + arm * n, diagonal[arm], variances[arm], rounds.got[i], 1);
         if (stale()) {
@@ -222,7 +222,7 @@ Index Factor::play(Program& program, const Width& width, int64_t t, const Rounds
 Joint::Joint(View<const double, 2> rows, View<const double, 2> gram, double noise)
     : points(rows.size(1)), noise(noise) {
     const Index n = rows.size(0);
-    require(n > 0 && n <= MOST_ROWS && gram.size(0) == n && gram.size(1) == n, "gram must be (n, n), n at most 1024");
+    require(n > 0 && n <= MAX_JOINT_ROWS && gram.size(0) == n && gram.size(1) == n, "gram must be (n, n), n at most 1024");
     for (Index i = 0; i < n; ++i) require(points.add(rows.data + i * rows.size(1)) == i, "the rows must be distinct");
     prior.assign(gram.begin(), gram.end());
     mean.assign(n, 0.0);
@@ -262,7 +262,7 @@ void Joint::refresh() {
             for (Index a = 0; a < K; ++a) r[a] -= l[j] * R[j * K + a];
         for (Index a = 0; a < K; ++a) r[a] /= l[i];
     }
-    // mean = (SK)' B^-1 (S ybar): from the covariance, as cov (sums / noise), small noise would cancel every digit.
+    // mean = (SK)' B^-1 (S ybar): computed as cov (sums / noise), small noise would cancel every digit.
     std::fill(mean.begin(), mean.end(), 0.0);
     for (Index i = 0; i < n; ++i)
         for (Index a = 0; a < K; ++a) mean[a] += R[i * K + a] * y[i];

@@ -17,14 +17,14 @@
 
 namespace armwise {
 
-// The noise variance counts as at least this share of k(x, x): points that coincide then leave the factor invertible.
+// Lower bound of the noise variance as a share of k(x, x): the factor stays invertible with equal points.
 constexpr double JITTER = 1e-12;
-// A variance below minus this share of k(x, x) is no rounding: the kernel is not positive definite.
-constexpr double INDEFINITE = 1e-4;
-// A larger set of rows is not kept as a joint posterior: its covariance would have too many numbers.
-constexpr Index MOST_ROWS = 1024;
+// Rounding of a variance as a share of k(x, x): the kernel of a more negative variance is not positive definite.
+constexpr double MAX_ROUNDING = 1e-4;
+// Rows of a joint posterior: the covariance of more rows would have too many numbers.
+constexpr Index MAX_JOINT_ROWS = 1024;
 
-// What multiplies the posterior's standard deviation, and for STAGED the horizon: one posterior for all its stages.
+// The multiplier of the posterior's standard deviation; for STAGED, with one posterior for all stages, also the horizon.
 enum Schedule : int64_t { FIXED, FINITE_ARMS, AGNOSTIC, STAGED };
 using Width = std::tuple<int64_t, double, double>;
 
@@ -43,7 +43,7 @@ inline Index packed(Index n) { return n * (n + 1) / 2; }
 // L^-1 v in place for each of `rows` vectors v, `stride` apart.
 void solve_lower(const double* L, Index n, double* V, Index rows, Index stride);
 
-// A block of rounds: the contexts, what they would pay, and where the decisions go.
+// A block of rounds: the contexts, the rewards of all arms, and arrays for the decisions.
 struct Rounds {
     View<const double, 3> contexts;
     View<const double, 2> rewards;
@@ -60,8 +60,8 @@ struct Rounds {
     Index n_arms() const { return rewards.size(1); }
 };
 
-// The arms that a block of rounds plays, the first of them round t: those with the largest mean + multiplier x standard
-// deviation, or those of staged elimination; ties are broken uniformly.
+// The arms of a block of rounds that begins at round t: those with the largest mean + multiplier x standard deviation, or
+// those of staged elimination; ties are broken uniformly.
 class Optimism {
   public:
     Optimism(const Width& width, int64_t t, const Rounds& rounds, const Generator& rng)
@@ -107,28 +107,28 @@ class Optimism {
     }
 };
 
-// What a joint posterior of m rows costs to make, n of them learnt, in multiplications.
+// Multiplications to compute a joint posterior of m rows, n of them learnt.
 inline double joint_work(double n, double m) { return n * n * n / 6.0 + n * n * m / 2.0 + n * m * m / 2.0; }
 
 // The posterior as a Cholesky factor LL' = K + D over the distinct rows learnt, D = noise / counts: O(n^2) per reward and
-// per row that is asked about. It also remembers the rows that were offered, to tell when a `Joint` would be cheaper.
+// per estimated row. It also remembers the rows offered, to tell when a `Joint` would be cheaper.
 class Factor {
   public:
     Points learnt, offered;
     std::vector<double> L, c, sums, prior;
     std::vector<int64_t> counts;
-    double noise, gain = 0.0, saved = 0.0;  // saved: the work that a joint posterior would have spared
-    int64_t age = 0;                        // downdates since L was made from the kernel
+    double noise, gain = 0.0, saved = 0.0;  // saved: the work that a joint posterior would have saved
+    int64_t age = 0;                        // downdates since L was computed from the kernel
 
     explicit Factor(Index dim, double noise) : learnt(dim), offered(dim), noise(noise) {}
     Index size() const { return learnt.size(); }
 
     // Means v'c and variances k(x, x) - v'v, v = L^-1 k(x); the (rows, n) block V of k(x) becomes v.
     void estimate(double* V, Index rows, const double* prior_of_rows, double* means, double* variances) const;
-    // One reward, or the mean of some; `row` is k(x), used up. The variance at x before it; if that says that the kernel
-    // is not positive definite nothing is changed.
+    // Learn a reward, or the mean of some; `row` is k(x), which is overwritten. Return the variance at x before it; if it
+    // shows that the kernel is not positive definite, nothing is changed.
     double learn(const double* x, double* row, double prior_of_x, double reward, int64_t count);
-    // Take note of a round's arms: whether they now come back often enough for a joint posterior.
+    // Count a round's arms, to tell whether they come back often enough for a joint posterior.
     void offer(View<const double, 2> X);
     bool due() const;
     bool stale() const { return age > 1000 + size(); }
@@ -144,7 +144,7 @@ class Factor {
     void solve_means(Index from);
 };
 
-// The joint posterior of a set of distinct rows: O(n^2) per reward, O(1) per row that is asked about.
+// The joint posterior of a set of distinct rows: O(n^2) per reward, O(1) per estimated row.
 class Joint {
   public:
     Points points;
@@ -156,9 +156,9 @@ class Joint {
     Joint(View<const double, 2> rows, View<const double, 2> gram, double noise);
     Index size() const { return points.size(); }
 
-    // The posterior from scratch in O(n^3), from counts and sums: rounding cannot add up.
+    // Compute the posterior anew from counts and sums in O(n^3), so that rounding does not add up.
     void refresh();
-    // Where the rows of X are, into `at`; false if one is not among the points.
+    // Write the places of the rows of X into `at`; return false if one is not among the points.
     bool find(View<const double, 2> X, std::vector<Index>& at) const;
     double mean_of(Index i) const { return mean[i]; }
     double variance_of(Index i) const { return cov[i * size() + i]; }

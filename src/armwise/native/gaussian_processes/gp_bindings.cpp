@@ -54,8 +54,8 @@ Factor restored_factor(double noise, Const<double, 2> points, Const<double, 1> L
 void bind_factor(nb::module_& m) {
     nb::class_<Factor>(m, "Factor", R"(The posterior as a Cholesky factor LL' = K + noise / counts over the distinct rows learnt.
 
-It costs O(n^2) per reward and per row asked about. It remembers the rows offered: ``due`` says when they come back
-so often that their joint posterior would be cheaper.
+It costs O(n^2) per reward and per estimated row. It remembers the rows offered: ``due`` tells when their joint posterior
+would be cheaper, as they come back often.
 
 >>> factor = Factor(1, 3.0)
 >>> factor.learn(np.zeros(1), np.zeros((1, 0)), 1.0, 4.0), factor.L, factor.c
@@ -104,8 +104,8 @@ so often that their joint posterior would be cheaper.
             Unlocked unlocked(2.0 * double(f.size()) * double(f.size()));
             return f.learn(x.data, row.data, prior, reward, count);
         }, "x"_a, "row"_a, "prior"_a, "reward"_a, "count"_a = 1,
-             R"(Learn a reward, or the mean of ``count``; ``row`` is k(x), which is used up. The variance at x before it:
-if it shows that the kernel is not positive definite, nothing is changed.)")
+             R"(Learn a reward, or the mean of ``count``; ``row`` is k(x), which is overwritten. Return the variance at x before it; if it
+shows that the kernel is not positive definite, nothing is changed.)")
         .def("refresh", [](Factor& f, Const<double, 2> gram) {
             require(gram.size(0) == f.size() && gram.size(1) == f.size(), "gram must be the (n, n) kernel matrix");
             Unlocked unlocked(double(gram.size()) * double(f.size()));
@@ -125,12 +125,12 @@ if it shows that the kernel is not positive definite, nothing is changed.)")
             Unlocked unlocked(double(contexts.size()) * double(f.size() + 100) * double(f.size() + 100));
             return f.play(program, width, t, rounds, rng);
         }, "program"_a, "width"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a, "arms"_a, "probabilities"_a, "got"_a,
-             R"(Rounds from t on: how many were played. It stops when a ``Joint`` is due, and before a round in which a
-variance shows that the kernel is not positive definite.)");
+             R"(Play rounds from t on and return their number. It stops when a ``Joint`` is due, and before a round in which a variance
+shows that the kernel is not positive definite.)");
 }
 
 void bind_joint(nb::module_& m) {
-    nb::class_<Joint>(m, "Joint", R"(The joint posterior of a set of distinct rows: O(n^2) per reward, O(1) per row asked about.
+    nb::class_<Joint>(m, "Joint", R"(The joint posterior of a set of distinct rows: O(n^2) per reward, O(1) per estimated row.
 
 >>> joint = Joint(np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]]), 1.0)
 >>> joint.learn(np.eye(2), 0, 2.0), joint.mean, joint.gain.__round__(4)
@@ -163,7 +163,7 @@ void bind_joint(nb::module_& m) {
             for (const int64_t count : j.counts) require(count >= 0, "counts must not be negative");
             Unlocked unlocked(double(j.size()) * double(j.size()) * double(j.size()));
             j.refresh();
-        }, "counts"_a, "sums"_a, R"(The posterior of so many rewards per row, with these sums.
+        }, "counts"_a, "sums"_a, R"(Set the posterior to that of ``counts`` rewards per row with these ``sums``.
 
 >>> joint = Joint(np.zeros((1, 1)), np.eye(1), 1.0)
 >>> joint.recall(np.array([3]), np.array([6.0])); joint.mean, joint.cov
@@ -198,16 +198,16 @@ void bind_joint(nb::module_& m) {
             Unlocked unlocked(double(rounds.size()) * double(j.size()) * double(j.size()));
             return j.play(width, t, rounds, rng);
         }, "width"_a, "t"_a, "contexts"_a, "rewards"_a, "rng"_a, "arms"_a, "probabilities"_a, "got"_a,
-             "Rounds from t on, up to the first that offers a row which is not among the points: how many.");
+             "Play rounds from t on, up to the first with a row that is not among the points; return their number.");
 }
 
 // A stage of SupKernelUCB: widths and scores of its posterior's rows, kept until it learns.
 struct Stage {
     Joint* joint;
     double scale;
-    std::vector<Index> places;  // of the block's distinct rows among its points: -1 none, -2 not looked up yet
+    std::vector<Index> places;  // of the block's distinct rows among its points: -1 absent, -2 not looked up
     std::vector<double> widths, scores;
-    std::vector<Index> alive;  // the rows that reached it when it was last asked
+    std::vector<Index> alive;  // the rows that reached this stage last time
 
     Stage(Joint* joint, double scale) : joint(joint), scale(scale) {
         if (joint) refresh();
@@ -231,10 +231,10 @@ struct Stage {
     }
 };
 
-// Staged elimination over joint posteriors, as ``staged.Staged`` says it; a stage without a posterior has its prior.
+// Staged elimination over joint posteriors (see ``staging.Staged``); a stage without a posterior has its prior.
 //
-// All is done for the distinct rows of a round. As long as the same rows are offered, in any order, only the stage that
-// has learnt since is asked again, and those after it: what the others said stands.
+// It works on the distinct rows of a round. While the same rows are offered, in any order, only the stage that has learnt
+// since and the stages after it are computed again.
 class StagedRounds {
   public:
     StagedRounds(const std::vector<Joint*>& joints, Program& program, double scale, double horizon,
@@ -272,13 +272,13 @@ class StagedRounds {
     Points rows_;             // all rows of the block so far
     std::vector<Index> row_;  // the row of each arm of this round
     std::vector<Index> offered_;
-    // By row: the last set of rows and the last round that it was in, and the last decision that it was the best of.
+    // For each row: the last set of rows and the last round with it, and the last decision in which it was the best.
     std::vector<int64_t> seen_, mark_, best_;
     std::vector<double> prior_, widths_, scores_;
     int64_t set_ = 0, decision_ = 0;
-    Index winner_ = -1, from_ = 0;  // the stage that plays (-1: no stage learns); the first one that must be asked
+    Index winner_ = -1, from_ = 0;  // the stage that plays (-1: no stage learns); the first one to compute
 
-    // Which rows round i offers, and whether they are those of the round before.
+    // Set the rows that round i offers; the same rows as in the round before keep the stages.
     void offer(Index i) {
         const View<const double, 2> X = rounds_.contexts[i];
         if (i > 0 && std::memcmp(X.data, X.data - X.size(), sizeof(double) * size_t(X.size())) == 0) return;
@@ -300,7 +300,7 @@ class StagedRounds {
         from_ = 0;
     }
 
-    // Ask the stages from the first whose answer may have changed; false if one of them does not know a row.
+    // Compute the stages from the first that may have changed; return false if one of them lacks a row.
     bool decide() {
         for (Index s = from_; s < Index(stages_.size()); ++s) {
             Stage& stage = stages_[s];
@@ -322,7 +322,7 @@ class StagedRounds {
             const double widest = *std::max_element(widths_.begin(), widths_.end());
             const bool sure = widest <= sure_, wide = widest > std::ldexp(1.0, -int(s + 1));
             if (sure || wide) {                      // rules 1 and 3
-                if (!sure && !stage.joint) return false;  // its first reward makes the posterior
+                if (!sure && !stage.joint) return false;  // its first reward creates the posterior
                 const std::vector<double>& by = sure ? scores_ : widths_;
                 first_best(by.data(), n);  // refuses NaN
                 const double bar = *std::max_element(by.begin(), by.end()) - TIE;
@@ -356,8 +356,8 @@ class StagedRounds {
 void bind_gp(nb::module_& m) {
     m.doc() = "Gaussian process posteriors over distinct rows: n rewards of one row count as one of variance noise / n.";
     m.attr("JITTER") = JITTER;
-    m.attr("INDEFINITE") = INDEFINITE;
-    m.attr("MOST_ROWS") = MOST_ROWS;
+    m.attr("MAX_ROUNDING") = MAX_ROUNDING;
+    m.attr("MAX_JOINT_ROWS") = MAX_JOINT_ROWS;
     m.attr("FIXED") = int(FIXED);
     m.attr("FINITE_ARMS") = int(FINITE_ARMS);
     m.attr("AGNOSTIC") = int(AGNOSTIC);
@@ -366,13 +366,13 @@ void bind_gp(nb::module_& m) {
     bind_joint(m);
 
     m.def("joint_work", joint_work, "n"_a, "m"_a,
-          R"(What a ``Joint`` of m rows costs to make, n of them learnt, in multiplications.
+          R"(Multiplications to compute a ``Joint`` of m rows, n of them learnt.
 
 >>> joint_work(6, 6)
 252.0)");
 
     m.def("multiplier", multiplier, "width"_a, "K"_a, "t"_a, "gain"_a,
-          R"(What multiplies the posterior's standard deviation: a number, or sqrt(beta_t) of a schedule.
+          R"(The multiplier of the posterior's standard deviation: a number, or sqrt(beta_t) of a schedule.
 
 >>> multiplier((FIXED, 1.5, 0.0), 10, 1, 0.0)
 1.5
@@ -407,8 +407,8 @@ array([[1., 1.]]))");
         return StagedRounds(stages, program, scale, horizon, rounds, rng).play(learnt);
     }, "stages"_a, "program"_a, "scale"_a, "horizon"_a, "contexts"_a, "rewards"_a, "rng"_a, "arms"_a,
           "probabilities"_a, "got"_a, "learnt"_a,
-          R"(SupKernelUCB over a block of rounds: how many were played, up to the first that needs more than it has.
+          R"(Play SupKernelUCB over a block of rounds, up to the first that needs a new posterior or row; return their number.
 
-``stages`` holds a ``Joint`` per stage, None for one that has learnt nothing; ``learnt`` gets the stage that learnt
-in each round, 0 for none.)");
+``stages`` has a ``Joint`` per stage, None before its first reward; ``learnt`` gets the stage that learnt in each round,
+0 for none.)");
 }

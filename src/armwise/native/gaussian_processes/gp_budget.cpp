@@ -1,4 +1,4 @@
-// A Gaussian process posterior over at most m inducing points: every step costs O(m^2) per query, for ever.
+// A Gaussian process posterior over at most m inducing points: every step costs O(m^2) per query at any time.
 //
 // With Kmm = LL' over the points z_1..z_n (n <= m), a row x has features phi = L^-1 k(x) and a residual variance
 // nu = k(x, x) - phi'phi that the points cannot express. The posterior is Bayesian linear regression on phi whose
@@ -16,13 +16,13 @@ using namespace nb::literals;
 namespace armwise {
 namespace {
 
-// A point joins while there is room if nu exceeds this share of k(x, x): nearer ones would leave Kmm ill conditioned.
-constexpr double NOVEL = 1e-6;
-// In a full set it replaces the least novel point if it is this many times as novel.
-constexpr double SWAP = 2.0;
+// nu / k(x, x) of a point that joins while there is room: with nearer ones Kmm would be ill conditioned.
+constexpr double MIN_NOVELTY = 1e-6;
+// Novelty of a point that replaces the least novel one of a full set, relative to that one's.
+constexpr double MIN_SWAP_RATIO = 2.0;
 
 void solve_upper(const double* U, Index n, double* V, Index rows, Index stride) {
-    for (Index j = n - 1; j > 0; j -= 2) {  // two columns at a time: v is then loaded and stored half as often
+    for (Index j = n - 1; j > 0; j -= 2) {  // two columns at a time halve the loads and stores of v
         const double *p = U + packed(j - 1), *q = U + packed(j);
         const double a = 1.0 / p[j - 1], b = q[j - 1], c = 1.0 / q[j];
         for (Index k = 0; k < rows; ++k) {
@@ -36,7 +36,7 @@ void solve_upper(const double* U, Index n, double* V, Index rows, Index stride) 
         for (Index k = 0; k < rows; ++k) V[k * stride] /= U[0];
 }
 
-// Turn the rows k(x) of V into phi; the residual variances nu.
+// Turn the rows k(x) of V into phi, and compute the residual variances nu.
 void features(const double* L, Index n, double* V, Index rows, Index stride, const double* prior, double* residuals) {
     solve_lower(L, n, V, rows, stride);
     for (Index k = 0; k < rows; ++k) residuals[k] = prior[k] - lane_dot(V + k * stride, V + k * stride, n);
@@ -48,14 +48,14 @@ void budget_estimate(const double* L, const double* U, const double* c, Index n,
     solve_upper(U, n, V, rows, n);
     for (Index k = 0; k < rows; ++k) {
         means[k] = 0.0;
-        if (variances[k] >= -INDEFINITE * prior[k]) {
+        if (variances[k] >= -MAX_ROUNDING * prior[k]) {
             means[k] = lane_dot(V + k * n, c, n);
             variances[k] = std::max(variances[k], 0.0) + lane_dot(V + k * n, V + k * n, n);
         }
     }
 }
 
-// A + pp' and b + rho p by n rotations of the columns (U, p), which carry (c, rho) along; p is used up.
+// A + pp' and b + rho p by n rotations of the columns (U, p), which also rotate (c, rho); p is overwritten.
 void absorb(double* U, double* c, Index n, double* p, double rho) {
     for (Index j = n - 1; j >= 0; --j) {
         double* column = U + packed(j);
@@ -133,7 +133,7 @@ struct Budget {
             }
     }
 
-    // Make x inducing point n + 1: a feature of its own, of which nothing is known yet; phi[n] is filled in.
+    // Make x inducing point n + 1: a new feature with its prior alone; sets phi[n].
     void join(Index n, const double* x, double* phi, double nu) const {
         double *l = L + packed(n), *u = U + packed(n);
         for (Index j = 0; j < n; ++j) l[j] = phi[j], u[j] = 0.0;
@@ -144,7 +144,7 @@ struct Budget {
 
     // Q = Kmm^-1 with the point (phi, nu) added, in O(n^2).
     void extend_inverse(Index n, const double* phi, double nu) const {
-        std::vector<double> a(phi, phi + n);  // becomes Kmm^-1 k(x) = L'^-1 phi
+        std::vector<double> a(phi, phi + n);  // will be Kmm^-1 k(x) = L'^-1 phi
         for (Index j = n - 1; j >= 0; --j) {
             const double* l = L + packed(j);
             a[j] /= l[j];
@@ -174,10 +174,10 @@ struct Budget {
         return 1.0 / lane_dot(v.data(), v.data(), n);
     }
 
-    // Learn one reward; the variance at x before it. `state` holds the number of points and of swaps so far.
+    // Learn one reward and return the variance at x before it. `state` has the numbers of points and of swaps so far.
     //
-    // x joins the inducing points if there is room and it is new to them, or takes the place of the least novel one if
-    // it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, so swaps come to an end.
+    // x joins the inducing points if there is room and it is novel, or replaces the least novel one if
+    // it is MIN_SWAP_RATIO times as novel. Every swap multiplies det Kmm by at least that, so that swaps come to an end.
     double append(int64_t* state, const double* x, double* row, double prior, double noise, double reward) const {
         Index n = state[0];
         const Index m = most();
@@ -185,17 +185,17 @@ struct Budget {
         std::copy(row, row + n, phi.data());
         double nu;
         features(L, n, phi.data(), 1, m + 1, &prior, &nu);
-        if (nu < -INDEFINITE * prior) return nu;
+        if (nu < -MAX_ROUNDING * prior) return nu;
         nu = std::max(nu, 0.0);
         std::vector<double> g(phi.data(), phi.data() + n);
         solve_upper(U, n, g.data(), 1, n);
         const double variance = nu + lane_dot(g.data(), g.data(), n);
-        bool novel = nu > NOVEL * prior;
+        bool novel = nu > MIN_NOVELTY * prior;
         if (n == m) {
             Index i = 0;
             for (Index j = 1; j < n; ++j)
                 if (Q(j, j) > Q(i, i)) i = j;
-            novel = nu * Q(i, i) > SWAP && nu > SWAP * std::max(novelty(n, i), NOVEL * prior);
+            novel = nu * Q(i, i) > MIN_SWAP_RATIO && nu > MIN_SWAP_RATIO * std::max(novelty(n, i), MIN_NOVELTY * prior);
             if (novel) {
                 remove(n, i);
                 std::copy(row + i + 1, row + n, row + i);
@@ -210,7 +210,7 @@ struct Budget {
             join(n, x, phi.data(), nu);
             ++n;
             nu = 0.0;
-            // Q only chooses what to swap; between refreshes its rounding does no harm.
+            // Q only selects the point to replace: its rounding between refreshes does no harm.
             if (n == m && state[1] % m == 0) refresh_inverse(n);
         }
         state[0] = n;
@@ -233,8 +233,8 @@ using namespace armwise;
 
 void bind_gp_budget(nb::module_& m) {
     m.doc() = "A Gaussian process posterior over at most m inducing points: every step costs O(m^2) per query, for ever.";
-    m.attr("NOVEL") = NOVEL;
-    m.attr("SWAP") = SWAP;
+    m.attr("MIN_NOVELTY") = MIN_NOVELTY;
+    m.attr("MIN_SWAP_RATIO") = MIN_SWAP_RATIO;
 
     m.def("solve_upper", [](Const<double, 1> U, Index n, Array<double, 2> V) {
         require(n >= 0 && U.size() >= packed(n) && V.size(1) >= n, "U must hold n columns and V have n");
@@ -252,7 +252,7 @@ array([[1., 1.]]))");
         New<double, 1> residuals(V.size(0));
         features(L.data, n, V.data, V.size(0), V.size(1), prior.data, residuals.view.data);
         return residuals;
-    }, "L"_a, "n"_a, "V"_a, "prior"_a, R"(Turn the rows k(x) of V into phi; the residual variances nu.
+    }, "L"_a, "n"_a, "V"_a, "prior"_a, R"(Turn the rows k(x) of V into phi, and return the residual variances nu.
 
 >>> V = np.array([[1.0]])
 >>> features(np.array([2.0]), 1, V, np.ones(1)), V
@@ -271,7 +271,7 @@ array([[1., 1.]]))");
         }
         return std::make_tuple(std::move(means), std::move(variances));
     }, "L"_a, "U"_a, "c"_a, "n"_a, "V"_a, "prior"_a,
-          R"(Means and variances from the rows k(x) of V, which are overwritten; a kernel gone wrong has a negative variance.
+          R"(Means and variances from the rows k(x) of V, which are overwritten; an indefinite kernel has negative variances.
 
 >>> budget_estimate(np.ones(1), np.array([2.0]), np.ones(1), 1, np.array([[1.0]]), np.ones(1))
 (array([0.5]), array([0.25])))");
@@ -280,7 +280,7 @@ array([[1., 1.]]))");
         require(n >= 0 && U.size() >= packed(n) && c.size() >= n && p.size() >= n, "U, c and p must hold n entries");
         absorb(U.data, c.data, n, p.data, rho);
     }, "U"_a, "c"_a, "n"_a, "p"_a, "rho"_a,
-          R"(A + pp' and b + rho p by n rotations of the columns (U, p), which carry (c, rho) along; p is used up.
+          R"(A + pp' and b + rho p by n rotations of the columns (U, p), which also rotate (c, rho); p is overwritten.
 
 >>> U, c = np.ones(1), np.zeros(1)
 >>> absorb(U, c, 1, np.array([np.sqrt(3.0)]), np.sqrt(3.0))
@@ -317,10 +317,10 @@ array([[1., 1.]]))");
                 "x must have a point's columns and row one entry per point");
         return budget.append(state.data, x.data, row.data, prior, noise, reward);
     }, "Z"_a, "L"_a, "U"_a, "c"_a, "Q"_a, "state"_a, "x"_a, "row"_a, "prior"_a, "noise"_a, "reward"_a,
-          R"(Learn one reward; the variance at x before it. ``state`` holds the number of points and of swaps so far.
+          R"(Learn one reward and return the variance at x before it. ``state`` has the numbers of points and of swaps so far.
 
-x joins the inducing points if there is room and it is new to them, or takes the place of the least novel one if
-it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, so swaps come to an end.)");
+x joins the inducing points if there is room and it is novel, or replaces the least novel one if it is MIN_SWAP_RATIO times
+as novel. Every swap multiplies det Kmm by at least that, so that swaps come to an end.)");
 
     m.def("budget_play", [](const ProgramArgument& code, Array<double, 2> Z, Array<double, 1> L, Array<double, 1> U,
                             Array<double, 1> c, Array<double, 2> Q, Array<int64_t, 1> state, double noise,
@@ -348,7 +348,7 @@ it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, s
             rows.assign(V.data(), V.data() + K * n);
             budget_estimate(L.data, U.data, c.data, n, V.data(), K, prior.data(), means.data(), variances.data());
             for (Index a = 0; a < K; ++a)
-                if (variances[a] < -INDEFINITE * prior[a]) return std::make_tuple(i, gain);
+                if (variances[a] < -MAX_ROUNDING * prior[a]) return std::make_tuple(i, gain);
             const Index arm = optimism.play(i, gain, means.data(), variances.data());
             std::copy(rows.data() + arm * n, rows.data() + (arm + 1) * n, row.data());
             const double variance =
@@ -358,7 +358,7 @@ it is SWAP times as novel. Every swap then multiplies det Kmm by SWAP or more, s
         return std::make_tuple(T, gain);
     }, "program"_a, "Z"_a, "L"_a, "U"_a, "c"_a, "Q"_a, "state"_a, "noise"_a, "width"_a, "t"_a, "gain"_a, "contexts"_a,
           "rewards"_a, "rng"_a, "arms"_a, "probabilities"_a, "got"_a,
-          R"(A block of rounds: how many were played, and the information gain.
+          R"(Play a block of rounds; return how many were played, and the information gain.
 
 It stops early where a variance shows that the kernel is not positive definite.)");
 }

@@ -141,7 +141,7 @@ void bind_kernels(nb::module_& m) {
         Unlocked unlocked(double(X.size(0)) * double(Z.size(0)) * double(X.size(1) + 10));
         program.cross(X, Z, out.view.data);
         return out;
-    }, "program"_a, "X"_a, "Z"_a, R"(k(x, z) for the rows of X (down) and of Z (across).
+    }, "program"_a, "X"_a, "Z"_a, R"(k(x, z): a row for each row of X, a column for each row of Z.
 
 >>> rbf = np.array([[RBF, 0, -1]]), np.array([[1.0, 0.0]])
 >>> cross(rbf, np.zeros((1, 2)), np.array([[0.0, 0.0], [1.0, 1.0]])).round(4)

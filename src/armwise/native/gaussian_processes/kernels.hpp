@@ -1,7 +1,7 @@
 // Kernel functions in blocks: a kernel is a small postfix program, so that sums and products are compiled too.
 //
-// A program is (ops, args), one row per instruction: ops = (kind, first column, one past the last or -1), args = its
-// two numbers. Leaves push a matrix, ADD and MULTIPLY join the two on top.
+// A program is (ops, args), one row per instruction: ops = (kind, first column, one past the last or -1), args = two
+// numbers. Leaves push a matrix; ADD and MULTIPLY combine the top two.
 #pragma once
 
 #include "array.hpp"
@@ -31,14 +31,14 @@ class Program {
         require(depth == 1, "program must leave one matrix");
     }
 
-    // Whether the columns that the program reads are there in rows of d numbers.
+    // Check that rows of d numbers have the columns that the program reads.
     void check_width(Index d) const {
         for (Index i = 0; i < ops_.size(0); ++i)
             require(ops_(i, 0) >= ADD || (ops_(i, 1) >= 0 && ops_(i, 1) <= d && ops_(i, 2) <= d),
                     "program reads columns that the rows do not have");
     }
 
-    // k(x, z) of the rows of X (down) and of Z (across) into `out`.
+    // k(x, z) into `out`: a row for each row of X, a column for each row of Z.
     void cross(View<const double, 2> X, View<const double, 2> Z, double* out);
 
     // k(x, x) of every row.

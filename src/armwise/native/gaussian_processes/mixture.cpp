@@ -1,7 +1,7 @@
-// Several Gaussian processes over the same rows side by side: how likely each is, and what they answer together.
+// A mixture of Gaussian processes over the same rows: the likelihood of each, and their joint predictions.
 //
-// A posterior is kept as means and covariances of all rows. Of a covariance only the half on and below the diagonal is
-// read and written: a reward changes all of it, and memory is what that costs.
+// A posterior is kept as means and covariances of all rows. Only the part of a covariance on and below the diagonal is used:
+// a reward changes all of it, at the speed of the memory.
 #include "array.hpp"
 #include "modules.hpp"
 #include "scratch.hpp"
@@ -23,8 +23,8 @@ struct Observation {
     double value, noise;
 };
 
-// R observations, one after the other, as they tell of the rows from `low` on (none of them is of a row before); the
-// covariance is gone through once. `columns` is working memory for R N numbers.
+// Condition the rows from `low` on (all observed rows are among them) on R observations in order, in one pass over the
+// covariance. `columns` is working memory for R N numbers.
 template <int R>
 void observe(double* mean, double* covariance, Index N, Index low, const Observation* seen, double* columns) {
     double scale[R];
@@ -53,8 +53,8 @@ void observe(double* mean, double* covariance, Index N, Index low, const Observa
     }
 }
 
-// Q'AQ = T for A in the half on and below its diagonal (Householder, from the last row up): T's diagonal stays in A,
-// what is beside it goes to off[1], ..., off[n - 1], and y becomes Q'y.
+// Q'AQ = T for A, of which the part on and below the diagonal is given (Householder, from the last row up): T's diagonal
+// stays in A, its off-diagonal goes to off[1], ..., off[n - 1], and y becomes Q'y.
 void tridiagonalise(double* A, Index n, double* off, double* y, double* w) {
     for (Index i = n - 1; i > 0; --i) {
         double* v = A + i * n;
@@ -102,7 +102,7 @@ void bind_mixture(nb::module_& m) {
         }
         tridiagonalise(A, n, off, z, w);
         for (Index k = 0; k < G; ++k) {
-            // LDL' of T + noise; no pivot is below the noise, but for rounding.
+            // LDL' of T + noise; up to rounding, no pivot is below the noise.
             double form = 0.0, log = 0.0, pivot = 1.0, last = 0.0;
             for (Index i = 0; i < n; ++i) {
                 const double ratio = i > 0 ? off[i] / pivot : 0.0;
@@ -114,9 +114,9 @@ void bind_mixture(nb::module_& m) {
             found.view(0, k) = form, found.view(1, k) = log;
         }
         return found;
-    }, "kernel"_a, "roots"_a, "y"_a, "noises"_a, R"(y' M^-1 y, and below it log det M, of M = roots kernel roots' + noise, for every noise.
+    }, "kernel"_a, "roots"_a, "y"_a, "noises"_a, R"(y' M^-1 y, and below it log det M, for M = roots kernel roots' + noise and every noise.
 
-One tridiagonal form answers for all of them; kernel is symmetric.
+One tridiagonal form serves every noise; kernel is symmetric.
 
 >>> forms(np.eye(2), np.ones(2), np.array([1.0, 2.0]), np.array([1.0])).round(6)
 array([[2.5     ],
@@ -146,10 +146,10 @@ array([[2.5     ],
             k += four ? 4 : 1;
         }
     }, "kernel"_a, "counts"_a, "sums"_a, "noise"_a, "variance"_a, "asked"_a, "mean"_a, "covariance"_a,
-          R"(Means and covariances of rows of which some have rewards; ``noise`` is in units of the variance.
+          R"(Posterior means and covariances of rows, some with rewards; ``noise`` is in units of the variance.
 
-With ``asked`` > 0 only those of the rows from there on are right, which is a third of the work. Above its diagonal the
-covariance is not that of the posterior.
+With ``asked`` > 0 only those of the rows from there on are computed, at a third of the work. Above its diagonal the
+covariance is not valid.
 
 >>> mean, covariance = np.empty(2), np.empty((2, 2))
 >>> condition(np.eye(2), np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1.0, 1.0, 0, mean, covariance)
@@ -168,7 +168,7 @@ covariance is not that of the posterior.
             const Observation seen{i, reward, noises[k]};
             observe<1>(means[k].data, covariances[k].data, N, 0, &seen, column.data());
         }
-    }, "means"_a, "covariances"_a, "noises"_a, "i"_a, "reward"_a, R"(A reward of row i, in every process.
+    }, "means"_a, "covariances"_a, "noises"_a, "i"_a, "reward"_a, R"(Learn a reward of row i in every process.
 
 >>> means, covariances = np.zeros((1, 2)), np.eye(2)[None].copy()
 >>> learn(means, covariances, np.ones(1), 0, 2.0)
@@ -198,7 +198,7 @@ array([[1., 0.]]))");
                 const double x = mean[rows[a]], width = std::sqrt(std::max(covariance[rows[a] * (N + 1)], 0.0));
                 const double apart = std::fabs(x - (x >= best ? second : best)), far = apart / width;
                 double gain = 0.0;
-                if (apart < 38.0 * width)  // beyond, it is 0 to the last bit
+                if (apart < 38.0 * width)  // 0 to the last bit beyond
                     gain = width * (std::exp(-0.5 * far * far) * 0.39894228040143267794 - far * normal_cdf(-far));
                 scores[a] += weight * (x + ahead * gain);
             }
@@ -206,9 +206,9 @@ array([[1., 0.]]))");
         }
         for (double& score : scores.view) score /= weights;
         return scores;
-    }, "means"_a, "covariances"_a, "rows"_a, "behind"_a, "ahead"_a, R"(Of rows, each one's mean and ``ahead`` times what knowing it is worth, averaged with weights exp(-behind).
+    }, "means"_a, "covariances"_a, "rows"_a, "behind"_a, "ahead"_a, R"(The mean of each row plus ``ahead`` times its knowledge gradient, averaged over the processes with weights exp(-behind).
 
-What knowing a row is worth: the expected gain of the largest mean of the rows if this one's became known.
+The knowledge gradient of a row is the expected gain of the largest mean of the rows if this row's became known.
 
 >>> scores(np.array([[0.0, 1.0]]), np.eye(2)[None].copy(), np.array([0, 1]), np.zeros(1), 10.0).round(4)
 array([0.8332, 1.8332]))");

@@ -1,4 +1,4 @@
-// A set of distinct rows, found by value: the order in which arms are offered does not matter.
+// A set of distinct rows, found by value: the order of the arms does not matter.
 #pragma once
 
 #include "array.hpp"
@@ -26,7 +26,7 @@ class Points {
         return all;
     }
 
-    // Where the row is, or -1.
+    // The place of the row, or -1.
     Index find(const double* x) const {
         if (n_ == 0) return -1;
         for (size_t slot = hash(x) >> shift_;; slot = (slot + 1) & mask()) {
@@ -35,7 +35,7 @@ class Points {
         }
     }
 
-    // Where the row is, added at the end if it is new.
+    // The place of the row, which is appended if it is new.
     Index add(const double* x) {
         const Index found = find(x);
         if (found >= 0) return found;
@@ -55,12 +55,12 @@ class Points {
     Index dim_, n_ = 0;
     std::vector<uint64_t> factors_;  // of the columns, in the hash
     std::vector<double> rows_;
-    int shift_ = 61;            // a row belongs where the upper bits of its hash say
-    std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 where empty; three of four are
+    int shift_ = 61;            // the upper bits of a row's hash are its first slot
+    std::vector<Index> slots_;  // open addressing: 1 + the row's number, 0 if empty; at least three of four are empty
 
     size_t mask() const { return slots_.size() - 1; }
-    // A sum of products, none of which waits for another: every row of every round is looked up by it. What a product
-    // mixes best are its upper bits, and the only ones used.
+    // A sum of independent products, which is fast: every row of every round is looked up. Only the upper bits are used,
+    // which a product mixes best.
     uint64_t hash(const double* x) const {
         uint64_t h = 0;
         for (Index c = 0; c < dim_; ++c) {
@@ -72,7 +72,7 @@ class Points {
         return h;
     }
     bool same(const double* x, const double* y) const {
-        Index differ = 0;  // to the end, without a branch: most rows that are compared are equal
+        Index differ = 0;  // to the end, without a branch: most compared rows are equal
         for (Index c = 0; c < dim_; ++c) differ += x[c] != y[c];
         return differ == 0;
     }

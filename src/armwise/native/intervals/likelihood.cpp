@@ -19,7 +19,7 @@ class Dual {
     Dual(const double* u, const double* s, const double* counts, Index n, double t)
         : u_(u), s_(s), counts_(counts), n_(n), t_(t) {}
 
-    // Minus infinity outside of the domain.
+    // Minus infinity outside the domain.
     double value(double a, double b) const {
         double sum = 0.0;
         for (Index i = 0; i < n_; ++i) {
@@ -45,7 +45,7 @@ class Dual {
         curve[0] = h00, curve[1] = h01, curve[2] = h11;
     }
 
-    // Newton's step in the coordinates that are free, those that are above zero or want to be; false if none is.
+    // Newton's step in the free coordinates: those above zero, or with a positive slope; false if there is none.
     bool step(const double (&lam)[2], double (&to)[2]) const {
         const bool first = lam[0] > 0.0 || slope[0] > 0.0, second = lam[1] > 0.0 || slope[1] > 0.0;
         if (!first && !second) return false;
@@ -99,9 +99,8 @@ void bind_likelihood(nb::module_& m) {
     }, "u"_a, "t"_a, "s"_a, "counts"_a, "enough"_a,
           R"(max over a, b >= 0 of sum_i counts_i ln(1 + a (u_i - t) + b s_i).
 
-Minus the log likelihood ratio of E[u] <= t and E[s] <= 0 (the dual of Owen 2001), by Newton's method on the coordinates
-that are free; a step that leaves the domain, or gains nothing, is halved. What exceeds ``enough`` need not be known
-better.
+Minus the log likelihood ratio of E[u] <= t and E[s] <= 0 (the dual of Owen 2001), by Newton's method on the free
+coordinates; a step that leaves the domain, or gains nothing, is halved. It stops once the value exceeds ``enough``.
 
 >>> u, ones = np.array([0.0, 1.0]), np.ones(2)  # E[u] <= 1/4: ln 4/3 of the likelihood is lost
 >>> round(largest(u, 0.25, -ones, ones, np.inf), 6), largest(u, 0.75, -ones, ones, np.inf)

@@ -39,10 +39,10 @@ void bind_sequences(nb::module_& m) {
           R"(Feed observations x >= 0 with conditional mean in [0, 1]; ``bounds[i]`` is the lower bound after x[i].
 
 exp(lam (x - mu) - psi(lam) (x - m)^2), psi(lam) = -ln(1 - lam) - lam, is a test supermartingale for every
-predictable lam in [0, 1) and m <= 1 + x, so x needs no upper limit (Fan et al. 2015; Howard et al. 2021;
-Waudby-Smith & Ramdas 2024, Theorem 2, whose lam is used). Bounds that held once hold for ever: the best is kept.
-``scale`` is about how large x gets. It makes the first bets cautious (a variance of up to ``scale`` is expected
-until about as many observations say otherwise); it changes the width, never the validity.
+predictable lam in [0, 1) and m <= 1 + x, so that x needs no upper limit (Fan et al. 2015; Howard et al. 2021;
+Waudby-Smith & Ramdas 2024, Theorem 2, whose lam is used). A bound stays valid, so that the best so far is kept.
+``scale`` is a guess of the largest x. It makes the first bets cautious (a variance of up to ``scale`` is assumed
+until about as many observations contradict it); it changes the width, not the validity.
 
 >>> state, bounds = np.zeros(STATE), np.empty(1000)
 >>> advance_lower(state, np.ones(1000), np.log(20), 1.0, bounds)

@@ -1,4 +1,4 @@
-// What every binding's arrays go through; see array.hpp.
+// Conversion of arguments to arrays, for all bindings; see array.hpp.
 #include "array.hpp"
 
 namespace armwise {
@@ -7,7 +7,7 @@ PyArrayObject* read_array(PyObject* object, int dtype, int dimensions, bool writ
     auto* array = reinterpret_cast<PyArrayObject*>(object);
     const bool same = PyArray_Check(object) && PyArray_TYPE(array) == dtype && PyArray_NDIM(array) == dimensions;
     if (same && (writes ? PyArray_ISCARRAY(array) : PyArray_ISCARRAY_RO(array))) return array;
-    // Another layout of the same numbers is always copied; other numbers only where that is allowed and loses nothing.
+    // Copy another layout of the same type always, another type only if the binding converts and no value changes.
     if (writes || !(same || converts)) return nullptr;
     made = PyArray_FROMANY(object, dtype, dimensions, dimensions, NPY_ARRAY_CARRAY_RO);
     if (!made) PyErr_Clear();

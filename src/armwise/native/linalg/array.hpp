@@ -1,8 +1,8 @@
 // Views of numpy arrays as kernels read them: C-contiguous, of one element type and a fixed number of dimensions.
 //
-// A function bound with `Array<double, 2>` takes only an array of exactly that kind, which it may write into (a copy
-// would lose what was written); one bound with `Const<double, 2>` also takes anything that converts to it. Arrays are
-// looked at through numpy's C interface: a few nanoseconds an argument, where DLPack or the buffer protocol cost 100.
+// `Array<double, 2>` accepts only an array of exactly that type and layout, and may write into it (a copy would lose the
+// writes). `Const<double, 2>` also accepts whatever converts to it. Arguments are read through numpy's C interface: a few
+// nanoseconds each, against 100 for DLPack or the buffer protocol.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -45,7 +45,7 @@ template <> struct Dtype<bool> {
     static constexpr auto name = nb::detail::const_name("numpy.bool");
 };
 
-// A view: a pointer and N sizes. It does not own what it points at.
+// A view: a pointer and N sizes. It does not own its memory.
 template <class T, int N> struct View {
     T* data = nullptr;
     Index shape[N] = {};
@@ -87,14 +87,14 @@ template <class T, int N> struct View {
     }
 };
 
-// The array that an argument is, or, where the kernel does not write into it, a copy of it in the right layout (then owned
-// by `made`); null if it is none. Not inline, nor is the next: every argument of every binding would be a copy of it.
+// Return the argument as an array or, for kernels that only read it, a converted copy (owned by `made`); null if it is no
+// array. Neither this function nor the next is inline: every argument of every binding would repeat their code.
 PyArrayObject* read_array(PyObject* object, int dtype, int dimensions, bool writes, bool converts, PyObject*& made) noexcept;
 
 // A new array, uninitialised.
 PyObject* make_array(int dimensions, const npy_intp* shape, int dtype);
 
-// Arguments. The caster below fills them; the array they came from lives as long as the call.
+// Arguments, filled by the caster below. Their arrays live as long as the call.
 template <class T, int N> struct Array : View<T, N> {};
 template <class T, int N> struct Const : View<const T, N> {};
 
@@ -120,13 +120,13 @@ inline void require(bool holds, const char* message) {
     if (!holds) throw std::invalid_argument(message);
 }
 
-// An index that came from outside.
+// An index from a caller.
 inline void require_index(Index i, Index n, const char* message) {
     if (i < 0 || i >= n) throw std::out_of_range(message);
 }
 
-// Releases the interpreter lock for work worth it: a step of a few microseconds that gave the lock away would wait
-// much longer, wherever other threads are busy, to have it back. `operations` is about how many the work takes.
+// Release the GIL for long work. A step of a few microseconds keeps it: to take it back from busy threads would take much
+// longer. `operations` is about the number of operations of the work.
 class Unlocked {
   public:
     explicit Unlocked(double operations) : state_(operations >= 2e5 ? PyEval_SaveThread() : nullptr) {}

@@ -8,13 +8,13 @@
 namespace armwise {
 
 namespace {
-constexpr double NEGLIGIBLE = 1e-30;  // the matrix is of size 1
+constexpr double MIN_NORM = 1e-30;  // of a column below the diagonal; the matrix is scaled to size 1
 }
 
 void SymmetricEigen::decompose(const double* matrix) {
     double largest = 0.0;
     for (Index i = 0; i < n_ * n_; ++i) largest = std::max(largest, std::fabs(matrix[i]));
-    int exponent = 0;  // scaling by a power of two rounds nothing, and then no square overflows
+    int exponent = 0;  // a power of two scales without rounding, so that no square overflows
     std::frexp(largest, &exponent);
     const double shrink = std::ldexp(1.0, -std::max(-1000, std::min(exponent, 1000)));
     for (Index i = 0; i < n_ * n_; ++i) A_[i] = shrink * matrix[i];
@@ -27,11 +27,11 @@ void SymmetricEigen::decompose(const double* matrix) {
 void SymmetricEigen::tridiagonalise() {
     double* A = A_.data();
     for (Index k = 0; k + 1 < n_; ++k) {
-        // v = x - alpha e_1, of column k below the diagonal, stays in row k beyond the diagonal.
+        // v = x - alpha e_1 of column k below the diagonal is stored in row k above the diagonal.
         double* v = A + k * n_;
         const Index from = k + 1;
         const double rest = lane_dot(v + from + 1, v + from + 1, n_ - from - 1);
-        if (rest <= NEGLIGIBLE * NEGLIGIBLE) {  // 2 / rest would overflow
+        if (rest <= MIN_NORM * MIN_NORM) {  // 2 / rest would overflow
             off_[k] = v[from], beta_[k] = 0.0;
             continue;
         }
@@ -69,14 +69,15 @@ void SymmetricEigen::tridiagonalise() {
 
 void SymmetricEigen::descend(Index l) {
     constexpr double EPSILON = 1.1102230246251565e-16;
+    constexpr int MAX_STEPS = 100;  // of one eigenvalue; two or three do
     double *d = values.data(), *e = off_.data();
     for (int step = 0;; ++step) {
         Index m = l;
-        // What is below the rounding of the whole matrix, which is of size 1, is nothing: rows that are nearly one
-        // another leave eigenvalues of pure rounding, among which no step would ever settle.
+        // Take entries below the rounding of the matrix (of size 1) as zero: nearly equal rows leave eigenvalues of
+        // pure rounding, and steps among these would never converge.
         while (m + 1 < n_ && std::fabs(e[m]) > EPSILON * std::max(std::fabs(d[m]) + std::fabs(d[m + 1]), 1.0)) ++m;
         if (m == l) return;
-        require(step < 100, "the Gram matrix has no eigenvalues: did it overflow?");
+        require(step < MAX_STEPS, "the Gram matrix has no eigenvalues: did it overflow?");
         const double half = (d[l + 1] - d[l]) / (2.0 * e[l]), root = std::sqrt(half * half + 1.0);
         double g = d[m] - d[l] + e[l] / (half + (half < 0.0 ? -root : root));
         double sine = 1.0, cosine = 1.0, shift = 0.0;
@@ -84,7 +85,7 @@ void SymmetricEigen::descend(Index l) {
         for (; i >= l; --i) {
             const double f = sine * e[i], b = cosine * e[i], r = std::sqrt(f * f + g * g);
             e[i + 1] = r;
-            if (r == 0.0) {  // it fell apart here
+            if (r == 0.0) {  // the matrix splits here
                 d[i + 1] -= shift;
                 e[m] = 0.0;
                 break;

@@ -1,6 +1,6 @@
 // Eigenvalues and eigenvectors of a symmetric matrix: Householder's tridiagonal form, then implicit QL steps.
 //
-// Only + - x / and square roots, in a fixed order: the same bits on every machine.
+// It uses only + - x / and square roots, in a fixed order: the same bits on every machine.
 #pragma once
 
 #include "choice.hpp"
@@ -18,7 +18,7 @@ class SymmetricEigen {
         : values(std::size_t(n)), vectors(std::size_t(n * n)), n_(n), A_(std::size_t(n * n)), off_(std::size_t(n)),
           beta_(std::size_t(n)), w_(std::size_t(n)), order_(std::size_t(n)) {}
 
-    // `matrix` is (n, n), finite, and both its halves are given.
+    // `matrix` is (n, n), symmetric, finite, and given in full.
     void decompose(const double* matrix);
 
   private:
@@ -29,7 +29,7 @@ class SymmetricEigen {
 
     // T = Q'AQ: diagonal into values, the line below it into off_, Q' into vectors.
     void tridiagonalise();
-    // QL steps with Wilkinson's shift until the eigenvalue at place l stands alone.
+    // QL steps with Wilkinson's shift until eigenvalue l has converged.
     void descend(Index l);
     void sort();
 };

@@ -1,4 +1,4 @@
-// numpy's random stream in compiled code: the same numbers that the Generator's methods give.
+// numpy's random stream in compiled code: the same numbers as the Generator's methods.
 #pragma once
 
 #include "array.hpp"
@@ -10,7 +10,7 @@ extern "C" {
 
 namespace armwise {
 
-// A numpy.random.Generator, by the C interface of its bit generator. Its lock is not taken: an agent has one owner.
+// A numpy.random.Generator through the C interface of its bit generator. Its lock is not taken: one thread uses an agent.
 class Generator {
   public:
     double random() const { return bits_->next_double(bits_->state); }
@@ -31,7 +31,7 @@ template <> struct type_caster<armwise::Generator> {
         PyObject* bits = PyObject_GetAttrString(source.ptr(), "bit_generator");
         PyObject* capsule = bits ? PyObject_GetAttrString(bits, "capsule") : nullptr;
         if (capsule) value.bits_ = static_cast<bitgen_t*>(PyCapsule_GetPointer(capsule, "BitGenerator"));
-        Py_XDECREF(capsule);  // the bit generator, which the Generator owns, holds what it points at
+        Py_XDECREF(capsule);  // the bit generator, which the Generator owns, owns the pointer's target
         Py_XDECREF(bits);
         PyErr_Clear();
         return value.bits_ != nullptr;

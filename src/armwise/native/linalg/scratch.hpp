@@ -1,4 +1,4 @@
-// Working memory of a call: on the stack while it is small, on the heap beyond.
+// Working memory of a call: on the stack up to MAX_ON_STACK numbers, on the heap beyond.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@ namespace armwise {
 
 class Scratch {
   public:
-    // `n` numbers, aligned to a cache line; `zeros` of them, from the front, are 0.
+    // `n` numbers, aligned to a cache line; the first `zeros` are 0.
     explicit Scratch(std::ptrdiff_t n, std::ptrdiff_t zeros = 0) {
-        if (n > SMALL) {
+        if (n > MAX_ON_STACK) {
             heap_.reset(new double[std::size_t(n) + 8]);
             const auto address = reinterpret_cast<std::uintptr_t>(heap_.get());
             data_ = heap_.get() + (64 - address % 64) % 64 / 8;
@@ -22,8 +22,8 @@ class Scratch {
     double* data() { return data_; }
 
   private:
-    static constexpr std::ptrdiff_t SMALL = 1024;
-    alignas(64) double stack_[SMALL];
+    static constexpr std::ptrdiff_t MAX_ON_STACK = 1024;
+    alignas(64) double stack_[MAX_ON_STACK];
     std::unique_ptr<double[]> heap_;
     double* data_ = stack_;
 };

@@ -2,8 +2,8 @@
 //
 // A ridge model's rows are 10 to 100 numbers long; on such loops automatic vectorisation spends its time in the scalar
 // remainder. A row padded to a multiple of eight is read with `load`, combined lane by lane, and written with `store`.
-// Vectors are no wider than the processor has them; the order of every sum is written out here, so the
-// bits do not depend on the processor.
+// No vector is wider than the processor's. The order of every sum is fixed here, so that the bits do not depend on the
+// processor.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ constexpr std::ptrdiff_t LANES = 8;
 
 inline std::ptrdiff_t padded(std::ptrdiff_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-// Four numbers: one vector where the processor has vectors of 32 bytes, two of 16 elsewhere (compilers make poor code of
-// wider vectors than there are), and plain numbers for compilers without vector types.
+// Four numbers: one vector on processors with vectors of 32 bytes, two of 16 on others (compilers generate poor code for
+// vectors wider than the processor's), and single numbers for compilers without vector types.
 #if defined(__GNUC__) && defined(__AVX__)
 typedef double Half __attribute__((vector_size(32)));
 ARMWISE_INLINE Half half_of(double a, double b, double c, double d) { return Half{a, b, c, d}; }
@@ -89,7 +89,7 @@ ARMWISE_INLINE double total(Lanes v) {
     return total_half(v.low + v.high);
 }
 
-// Of two fours: their even and their odd places in turn, their first and their last two.
+// Of two vectors of four: interleave the even places, the odd places; join the first two places, the last two.
 #if defined(__AVX__) && defined(__clang__)
 #define ARMWISE_SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #elif defined(__AVX__) && defined(__GNUC__)
@@ -112,7 +112,7 @@ ARMWISE_INLINE Half firsts(const Half& a, const Half& b) { return {a.low, b.low}
 ARMWISE_INLINE Half lasts(const Half& a, const Half& b) { return {a.high, b.high}; }
 #endif
 
-// The sums of eight vectors as one vector; each adds neighbours, then pairs, then the two halves.
+// The sums of eight vectors as one vector; each sum adds neighbours, then pairs, then the two halves.
 ARMWISE_INLINE Half pair_sums(Half a, Half b, Half c, Half d) {  // of each: (0 + 1) + (2 + 3)
     const Half ab = evens(a, b) + odds(a, b), cd = evens(c, d) + odds(c, d);
     return firsts(ab, cd) + lasts(ab, cd);
@@ -122,14 +122,14 @@ ARMWISE_INLINE Lanes totals(const Lanes (&s)[8]) {
             pair_sums(s[4].low, s[5].low, s[6].low, s[7].low) + pair_sums(s[4].high, s[5].high, s[6].high, s[7].high)};
 }
 
-// Four lines of four numbers, rows for columns.
+// Transpose four lines of four numbers.
 ARMWISE_INLINE void transpose(Half (&line)[4]) {
     const Half a = evens(line[0], line[1]), b = odds(line[0], line[1]);
     const Half c = evens(line[2], line[3]), d = odds(line[2], line[3]);
     line[0] = firsts(a, c), line[1] = firsts(b, d), line[2] = lasts(a, c), line[3] = lasts(b, d);
 }
 
-// x . y over n numbers: eight running sums, then what is left over, one by one.
+// x . y over n numbers: eight running sums, then the remainder one by one.
 inline double lane_dot(const double* x, const double* y, std::ptrdiff_t n) {
     Lanes sums = zero();
     std::ptrdiff_t i = 0;

@@ -1,6 +1,6 @@
 // The distribution functions of the normal and of the beta distribution.
 //
-// exp, ln, erfc and ln Gamma are the C library's: the last bit may differ between machines.
+// exp, ln, erfc and ln Gamma are those of the C library: the last bit may differ between machines.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@ namespace armwise {
 
 inline double normal_cdf(double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); }
 
-// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi) / 2: what Stirling's formula leaves out.
+// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi) / 2: the remainder of Stirling's formula.
 inline double stirling_rest(double z) {
     constexpr double HALF_LOG_2PI = 0.91893853320467274178;
     if (z < 16.0) return std::lgamma(z) - ((z - 0.5) * std::log(z) - z + HALF_LOG_2PI);
@@ -19,7 +19,7 @@ inline double stirling_rest(double z) {
            z;
 }
 
-// a ln(a / m) + m - a, without the digits that cancel where a is near m (Loader 2000): a / m = (1 + v) / (1 - v).
+// a ln(a / m) + m - a, without cancellation where a is near m (Loader 2000): a / m = (1 + v) / (1 - v).
 inline double deviance(double a, double m) {
     const double v = (a - m) / (a + m);
     if (std::fabs(v) > 0.1) return a * std::log(a / m) + m - a;
@@ -46,7 +46,7 @@ class Beta {
         const double n = a_ + b_;
         return factor_ * std::exp(-deviance(a_, n * x) - deviance(b_, n * y));
     }
-    // P(below x), by the continued fraction that converges fast below the mean; above it, from the other end.
+    // P(below x) by the continued fraction, which converges fast below the mean; above the mean by symmetry.
     double cdf(double x, double y) const {
         if (x <= 0.0) return 0.0;
         if (y <= 0.0) return 1.0;
@@ -58,7 +58,7 @@ class Beta {
     double a_, b_, factor_;
 
     // I_x(a, b) over x^a y^b / B(a, b), for below = a - (a + b) x >= 0: the continued fraction of DiDonato and Morris
-    // (1992), in which nothing cancels, by Lentz's method.
+    // (1992), which has no cancellation, by Lentz's method.
     static double fraction(double a, double b, double x, double y, double below) {
         double denominator = (a / (a + 1.0)) * (below + 1.0), c = denominator, d = 0.0;  // below the first numerator, 1
         for (int n = 1; n < 100000; ++n) {

@@ -11,7 +11,7 @@ inline double project(const double* W, Index D, const double* x, double* p, Inde
     for (Index i = 0; i < end; i += LANES) {
         const double* row = W + i * D;
         Lanes s[8] = {zero(), zero(), zero(), zero(), zero(), zero(), zero(), zero()};
-        for (Index j = 0; j < i + LANES; j += LANES) {  // W is zero beyond
+        for (Index j = 0; j < i + LANES; j += LANES) {  // W is zero above its diagonal
             const Lanes v = load(x + j);
             for (int k = 0; k < 8; ++k) s[k] += load(row + k * D + j) * v;
         }

@@ -1,4 +1,4 @@
-// What a ridge model explains of the squares of its rewards.
+// The part of the squared rewards that a ridge model explains.
 #include "array.hpp"
 #include "modules.hpp"
 
@@ -13,7 +13,7 @@ using namespace armwise;
 
 namespace {
 
-// theta' A theta, tr(A^-1), h' A theta and h' A h of a model (the last two are 0 where it has no h).
+// theta' A theta, tr(A^-1), h' A theta and h' A h of a model (the last two are 0 for a model without h).
 struct Explained {
     double fit = 0.0, trace = 0.0, cross = 0.0, ones = 0.0;
 
@@ -59,9 +59,9 @@ void bind_fits(nb::module_& m) {
         }
         return std::tuple(fit, trace, cross, ones, taught);
     }, "models"_a, "d"_a,
-          R"(theta' A theta, tr(A^-1), h' A theta and h' A h, the sums over models (the last two are 0 where they have no h).
+          R"(theta' A theta, tr(A^-1), h' A theta and h' A h, the sums over models (the last two are 0 for models without h).
 
-Models that have learnt nothing, where that is counted, are left out; at last the number of the others.
+Models that count their rows and have none are left out; the last value is the number of the others.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5; models[0, 1, 1] = 1.0; models[0, 8, :2] = 3.0, 1.0
 >>> explained(models, 2)

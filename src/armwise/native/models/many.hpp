@@ -1,6 +1,6 @@
-// The best of very many arms under one model: single precision rules out all but a few, which are then compared in full.
+// The best of very many arms under one model: single precision rules out all but a few, which double precision compares.
 //
-// What single precision says is never believed further than its error bound, so the answer is that of all of them.
+// An arm is ruled out only by more than the error bound of single precision, so that the best arm is never lost.
 #pragma once
 
 #include "ridge.hpp"
@@ -26,12 +26,12 @@ class Sketch {
                 squares += model[i * D + j] * model[i * D + j];
             }
         for (Index j = 0; j < d; ++j) theta_[j] = float(model[D * D + j]);
-        // Rounding of x, W and theta, and of sums of at most d terms, twice over; a length is at most `longest`.
+        // Rounding of x, W and theta and of sums of at most d terms, doubled; no row is longer than `longest`.
         constexpr double UNIT = 1.0 / (1 << 24);
         const double size = std::sqrt(padded_dot(model + D * D, model + D * D, D)) + scale * std::sqrt(squares);
         error_ = 2.0 * (3.0 * double(d) + 20.0) * UNIT * size;
     }
-    // The largest score of 16 rows, nearly.
+    // An approximation of the largest score of 16 rows.
     float largest(const double* X) {
         for (Index a = 0; a < ARMS; a += 4) turn(X + a * d_, arms_.data() + a);
         const float* arms = arms_.data();
@@ -44,7 +44,7 @@ class Sketch {
                 a0 += w0[j] * a, a1 += w1[j] * a, a2 += w2[j] * a, a3 += w3[j] * a;
                 b0 += w0[j] * b, b1 += w1[j] * b, b2 += w2[j] * b, b3 += w3[j] * b;
             }
-            const float* corner = arms + ARMS * (i + 1);  // of the triangle: W is zero beyond
+            const float* corner = arms + ARMS * (i + 1);  // of the triangle: W is zero above its diagonal
             const Eight a = at(corner), b = at(corner + 8), c = at(corner + ARMS), d = at(corner + ARMS + 8),
                         e = at(corner + 2 * ARMS), f = at(corner + 2 * ARMS + 8);
             a1 += w1[i + 1] * a, a2 += w2[i + 1] * a, a3 += w3[i + 1] * a;
@@ -70,7 +70,7 @@ class Sketch {
         return std::max(std::max(std::max(best[0], best[1]), std::max(best[2], best[3])),
                         std::max(std::max(best[4], best[5]), std::max(best[6], best[7])));
     }
-    // No score is further from the truth; infinite where single precision overflowed, or met what is no number.
+    // The largest error of a score; infinite where single precision overflowed or met NaN.
     double error() const {
         double longest = 0.0;
         for (int k = 0; k < 8; ++k) {
@@ -112,7 +112,7 @@ class Sketch {
 
 #endif
 
-// The best of K rows under one model, by mean plus scale times width, in one pass over X and another look at a few rows.
+// The best of K rows under one model by mean plus scale times width: one pass over X, then a second over a few rows.
 inline Leader best_optimistic(const double* model, Index D, const double* X, Index K, Index d, double scale) {
     Contest contest(model, D, d, scale);
 #if defined(__GNUC__) && defined(__AVX__)
@@ -123,10 +123,10 @@ inline Leader best_optimistic(const double* model, Index D, const double* X, Ind
         std::vector<float> tops(groups);
         float top = -std::numeric_limits<float>::infinity();
         for (Index g = 0; g < groups; ++g) {
-            tops[g] = sketch.largest(X + std::min(g * ARMS, K - ARMS) * d);  // the last overlaps with the one before
+            tops[g] = sketch.largest(X + std::min(g * ARMS, K - ARMS) * d);  // the last group overlaps the one before
             top = std::max(top, tops[g]);
         }
-        // All is finite in single precision, so that every number is within LARGEST, or nothing is ruled out.
+        // Either all is finite in single precision, hence within MAX_MAGNITUDE, or no row is ruled out.
         const double bar = double(top) - 2.0 * sketch.error();
         const auto possible = [bar](float best) { return !(double(best) < bar); };
         if (std::count_if(tops.begin(), tops.end(), possible) <= groups / 8) {

@@ -31,7 +31,7 @@ Evidence as_evidence(const View<double, 1>& state, const Nested& model) {
 
 double work(const Nested& model, Index rows) { return double(std::max(model.M, rows)) * double(model.D * model.D); }
 
-// Puts every model that a block changed, and the evidence, back as they were, unless the block is committed.
+// Restore every model that a block changed, and the evidence, unless the block is committed.
 class Restore {
   public:
     Restore(const Nested& model, const Evidence& evidence)
@@ -55,7 +55,7 @@ class Restore {
         auto& before = saved_[std::size_t(m)];
         if (!before.empty()) return;
         const Index D = model_.D, thetas = model_.B * D;
-        before.reserve(std::size_t(D * (D + 1) / 2 + thetas));  // W is lower triangular, and stays zero above
+        before.reserve(std::size_t(D * (D + 1) / 2 + thetas));  // W is lower triangular: zeros above stay zeros
         const double* W = model_.factor(m);
         for (Index i = 0; i < D; ++i) before.insert(before.end(), W + i * D, W + i * D + i + 1);
         before.insert(before.end(), model_.theta(m, 0), model_.theta(m, 0) + thetas);
@@ -106,7 +106,7 @@ void bind_nested(nb::module_& m) {
         }
         return std::make_tuple(means, widths);
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "X"_a, "level"_a,
-          R"(Means and widths under prefix `level`: of each row of X under the one model, or of its one row under each.
+          R"(Means and widths under prefix `level`: of each row of X under the one model, or of the one row under each model.
 
 >>> factors, thetas = np.eye(8)[None].copy(), np.zeros((1, 1, 8))
 >>> estimates(factors, thetas, np.array([8]), np.ones(8), np.full((1, 8), 0.5), 0)
@@ -123,7 +123,7 @@ void bind_nested(nb::module_& m) {
         nested_scores(model, X.data, K, evidence, scores.view.data);
         return scores;
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "state"_a, "X"_a,
-          R"(Optimistic scores of the prefix that the evidence puts in charge; see nested.hpp.
+          R"(Optimistic scores of the prefix that the evidence selects; see nested.hpp.
 
 >>> factors, thetas = np.eye(8)[None].copy(), np.zeros((1, 1, 8))
 >>> X = np.eye(8)[:1] * [[1.0], [2.0]]
@@ -136,7 +136,7 @@ void bind_nested(nb::module_& m) {
         const Evidence evidence{state.data, prefixes, models};
         const Index level = evidence.level();
         return std::make_tuple(int64_t(level), evidence.radius(level), evidence.noise(level));
-    }, "state"_a, "prefixes"_a, "models"_a, R"(The prefix in charge, by how many widths it is optimistic, and the noise, all in units of the rewards' range.
+    }, "state"_a, "prefixes"_a, "models"_a, R"(The selected prefix, its number of widths of optimism, and the noise, in units of the rewards' range.
 
 >>> level(np.zeros(16), 2, 3)
 (1, 0.15, 0.5))");
@@ -157,7 +157,7 @@ void bind_nested(nb::module_& m) {
         }
         restore.commit();
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "state"_a, "X"_a, "models"_a, "rewards"_a,
-          R"(Learn rows one after the other, each into its model, with the evidence of what each prefix predicted before.
+          R"(Learn rows in order, each into its model, and each prefix's error before it into the evidence.
 
 >>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(11)
 >>> learn_rows(factors, thetas, np.array([8]), np.ones(8), state, np.eye(8)[:1], np.array([0]), np.array([1.0]))
@@ -172,7 +172,7 @@ void bind_nested(nb::module_& m) {
         require_index(which, model.M, "models must be numbers of models");
         learn_row(model, evidence, which, x.data, reward);
     }, "factors"_a, "thetas"_a, "ends"_a, "prior"_a, "state"_a, "x"_a, "model"_a, "reward"_a,
-          R"(Learn one row into one model; the same as `learn_rows` of it, without a copy of the model.
+          R"(Learn one row into one model: `learn_rows` of it without a copy of the model.
 
 >>> factors, thetas, state = np.eye(8)[None].copy(), np.zeros((1, 1, 8)), np.zeros(11)
 >>> learn(factors, thetas, np.array([8]), np.ones(8), state, np.eye(8)[0], 0, 1.0)

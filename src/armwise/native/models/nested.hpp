@@ -1,11 +1,10 @@
-// Nested ridge models: one factor that answers for every prefix of the features.
+// Nested ridge models: one factor for every prefix of the features.
 //
-// W is lower triangular with A^-1 = W'W, as in ridge.hpp. Its leading block is the factor of the model that knows only
-// the first features, so p = W x gives the widths of all prefixes as running sums of p_i^2, and one step of Carlson's
-// update serves them all. Only the estimate theta is kept for each prefix. Prefixes end at multiples of eight.
+// W is lower triangular with A^-1 = W'W, as in ridge.hpp. Its leading block is the factor of the model of the first
+// features only, so that p = W x gives the widths of all prefixes as running sums of p_i^2, and one Carlson step updates
+// all of them. Only the estimate theta is kept for each prefix. Prefixes end at multiples of eight.
 //
-// Which prefix decides is chosen by the errors it made one step ahead (`Evidence`). They fade, so that what was learnt
-// early does not count for ever.
+// `Evidence` selects the prefix that decides by its errors one step ahead. They fade, so that early errors stop counting.
 #pragma once
 
 #include "choice.hpp"
@@ -23,27 +22,27 @@ struct Nested {
     double *factors, *thetas;  // (M, D, D) and (M, B, D)
     Index M, B, D;
     const int64_t* ends;  // B prefixes, increasing, the last is D
-    const double* prior;  // (D): the scale of each weight before anything is learnt
+    const double* prior;  // (D): the prior scale of each weight
 
     double* factor(Index m) const { return factors + m * D * D; }
     double* theta(Index m, Index b) const { return thetas + (m * B + b) * D; }
     Index stride() const { return D * D + B * D; }
 };
 
-// What each prefix predicts for x under model m.
+// Each prefix's prediction for x under model m.
 inline void predict(const Nested& model, Index m, const double* x, double* means) {
     for (Index b = 0; b < model.B; ++b) means[b] = padded_dot(model.theta(m, b), x, model.ends[b]);
 }
 
-constexpr Index TURNED = 4;  // rows of W that learn at once: their coefficients fit into the registers
+constexpr Index BLOCK_ROWS = 4;  // of W, which learn at once: their coefficients fit into the registers
 
-// Carlson's step for TURNED rows of W, one after the other: row = keep row + take k, k += add (row before). Done for all
-// of them at each place, k is read and written once.
+// Carlson's step for BLOCK_ROWS rows of W in order: row = keep row + take k, k += add (row before). Each place of all rows is
+// done at once, so that k is read and written once.
 inline void turn(double* rows, Index D, Index width, const double* keep, const double* take, const double* add,
                  double* k) {
     for (Index j = 0; j < width; j += LANES / 2) {
         Half sofar = load_half(k + j);
-        for (Index r = 0; r < TURNED; ++r) {
+        for (Index r = 0; r < BLOCK_ROWS; ++r) {
             const Half w = load_half(rows + r * D + j);
             store_half(rows + r * D + j, splat_half(keep[r]) * w + splat_half(take[r]) * sofar);
             sofar = splat_half(add[r]) * w + sofar;
@@ -52,8 +51,8 @@ inline void turn(double* rows, Index D, Index width, const double* keep, const d
     }
 }
 
-// A += x x', b += r x for every prefix at once; `errors` are r minus what each predicted before.
-// `growth` becomes 1 + (the squared width of x) of each prefix, before.
+// A += x x', b += r x for every prefix at once; `errors` are r minus each prefix's prediction before.
+// `growth` becomes 1 + the squared width of x before, for each prefix.
 inline void learn_nested(const Nested& model, Index m, const double* x, const double* errors, double* growth) {
     const Index D = model.D;
     Scratch scratch(2 * D, 2 * D);
@@ -61,15 +60,15 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     require(is_finite(project(W, D, x, p)), "context must be finite (and its square must not overflow)");
     double before = 1.0;
     Index b = 0;
-    for (Index i = 0; i < D; i += TURNED) {
-        double keep[TURNED], take[TURNED];
-        for (Index r = 0; r < TURNED; ++r) {
+    for (Index i = 0; i < D; i += BLOCK_ROWS) {
+        double keep[BLOCK_ROWS], take[BLOCK_ROWS];
+        for (Index r = 0; r < BLOCK_ROWS; ++r) {
             const double after = before + p[i + r] * p[i + r], root = std::sqrt(before * after);
             keep[r] = before / root, take[r] = -p[i + r] / root;
             before = after;
         }
         turn(W + i * D, D, (i / LANES + 1) * LANES, keep, take, p + i, k);
-        for (; b < model.B && i + TURNED == model.ends[b]; ++b) {
+        for (; b < model.B && i + BLOCK_ROWS == model.ends[b]; ++b) {
             growth[b] = before;
             const Lanes step = splat(errors[b] / before);
             double* theta = model.theta(m, b);
@@ -78,33 +77,33 @@ inline void learn_nested(const Nested& model, Index m, const double* x, const do
     }
 }
 
-// What the errors of one step ahead say; rewards are measured in units of their range. `state` is (6 + 5 B): rewards
-// learnt, faded sum of squared errors of the prefix in charge, faded number of them; then per prefix the faded sum of
-// (longest's squared error - its own), that of this difference squared, how many rewards were learnt while it was in
-// charge, and the faded sums of error^2 / growth and of ln growth; at last the squared errors of the prefixes in
-// charge, a sum that does not fade, for who compares several models; what who fits the models adds to NARROW; and how
-// far the arms' constants lie apart (see `apart`).
+// The evidence of errors one step ahead, with rewards in units of their range. `state` is (6 + 5 B): the number of rewards
+// learnt; the faded sum of squared errors of the selected prefix, and their faded number; then for each prefix the faded
+// sums of the difference (longest's squared error - its own) and of its square, the number of rewards learnt while it was
+// selected, and the faded sums of error^2 / growth and of ln growth; at last the sum of squared errors of the selected
+// prefixes, which does not fade and compares models; an amount that the fit of the models adds to NARROW; and the distance
+// between the arms' constants (see `apart`).
 //
-// One model per arm: an arm's model sees contexts of every kind, and little optimism is enough. One model for rows that
-// describe arms: rows that were never chosen are known by the model alone, which must not be trusted before the rewards
-// speak for it. There the prefix of the largest marginal likelihood decides, and the longest adds to its width as long
-// as the likelihood leaves it a chance. Evidence that fades no longer grows against a prefix that is too long, as ln t
-// does: such a prefix would decide by chance now and then for ever, with weights that are noise. So a longer one must be
-// likelier by LIKELIER, once there are rewards enough to tell.
+// With one model per arm, an arm's model meets contexts of every kind, and little optimism is enough. With one model for
+// rows that describe arms, rows never chosen are known from the model alone, which needs rewards before it is trusted. Then
+// the prefix of the largest marginal likelihood decides, and the longest adds to its width while its likelihood is not
+// negligible. Faded evidence against too long a prefix stays bounded, while ln t would grow: such a prefix would be
+// selected by chance again and again, with weights of noise. So a longer prefix must be likelier by LIKELIER once there are
+// enough rewards.
 struct Evidence {
     double* state;
     Index B, M;
 
     static constexpr double MEMORY = 0.5, START = 20.0;     // errors fade at rate 1 / (MEMORY t + START)
-    static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // how sure, in standard errors
-    static constexpr double PATIENCE = 30.0;                // rewards per arm before the context is given up
-    static constexpr double APART = 1.0;                    // deviations by which constants must tell arms apart
+    static constexpr double CONSTANT = 3.0, SHORTER = 0.25;  // evidence required, in standard errors
+    static constexpr double PATIENCE = 30.0;                // rewards per arm before a constant may decide
+    static constexpr double APART = 1.0;                    // deviations by which the constants must differ
     static constexpr double WIDE = 1.0, NARROW = 0.3;       // standard errors of optimism: a constant, a longer prefix
     static constexpr double ROWS = 0.8;                     // posterior deviations, of one model for all rows
     static constexpr double TEXTBOOK = 2.0;                 // of ln(1 + w^2 / v^2), where a constant decides
-    static constexpr double EXTRA = 2.0, BEYOND = 10.0;     // for an arm that is known less than the leading one
-    static constexpr double FIRST = 2.0, SQUARES = 0.1;     // rewards, and their squared errors, before the first
-    static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that still widens
+    static constexpr double EXTRA = 2.0, BEYOND = 10.0;     // for an arm known less than the leading one
+    static constexpr double FIRST = 2.0, SQUARES = 0.1;     // prior number of rewards, and their squared errors
+    static constexpr double TEMPER = 3.0;                   // of the likelihood ratio that widens
     static constexpr double LIKELIER = 3.0, ENOUGH = 300.0;    // of -2 ln(likelihood), and rewards until half of it counts
 
     double& learnt() const { return state[0]; }
@@ -121,7 +120,7 @@ struct Evidence {
     static Index size(Index B) { return 6 + 5 * B; }
     bool per_arm() const { return M > 1; }
 
-    // -2 ln(marginal likelihood), the noise integrated out: .22 of the rewards' range, as if two rewards had shown it.
+    // -2 ln(marginal likelihood), the noise integrated out, with a prior of two rewards: 0.22 of the rewards' range.
     double cost(Index b) const { return logs()[b] + (FIRST + faded_count()) * std::log(variance(b)); }
     double variance(Index b) const { return (SQUARES + sums()[b]) / (FIRST + faded_count()); }
 
@@ -134,10 +133,10 @@ struct Evidence {
             if (cost(b) < cost(chosen) + extra) chosen = b;
         return chosen;
     }
-    // The longest prefix, unless a shorter one did better, by a quarter of the difference's standard error; of two such
-    // the better. The first prefix is a constant per arm: it needs strong evidence, because an arm that is never tried
-    // again cannot speak for itself. And where it does not tell the arms apart it is no help, however well it predicts:
-    // who follows it learns nothing of what a weak context says.
+    // The longest prefix, unless a shorter one did better by a quarter of the difference's standard error; of two such,
+    // the better. The first prefix is a constant per arm. It needs strong evidence, because an arm that is not tried again
+    // gives none. If it does not separate the arms it is not selected, however well it predicts: its choices would learn
+    // nothing about the effect of a weak context.
     Index level_per_arm() const {
         Index chosen = B - 1;
         double best = 0.0;
@@ -150,20 +149,20 @@ struct Evidence {
             return 0;
         return chosen;
     }
-    // The residual standard deviation, beginning at half the rewards' range as if four rewards had shown it.
+    // The residual standard deviation; a prior of four rewards sets it to half of the rewards' range.
     double noise(Index b) const { return std::sqrt(per_arm() ? (1.0 + faded_error()) / (4.0 + faded_count()) : variance(b)); }
     double radius(Index b) const { return (per_arm() ? (b == 0 ? WIDE : NARROW + more()) : ROWS) * noise(b); }
-    // What is added to the mean of an arm of squared width `square` by prefix b, where the leading arm's is `leader`: the
-    // radius times the width, and more for an arm that is known less than that one. A constant per arm is all that is
-    // known where it decides: there the index is that of the textbook, sqrt(2 ln(1 + n_leader / n_arm) / n_arm).
+    // The margin of prefix b over the mean of an arm of squared width `square`, where the leading arm's is `leader`: the
+    // radius times the width, and more for an arm known less than the leading one. Where a constant per arm decides it is
+    // the textbook's index, sqrt(2 ln(1 + n_leader / n_arm) / n_arm).
     double margin(Index b, double square, double leader) const {
         const double s = noise(b), r = radius(b);
         if (!per_arm() || !(leader > 0.0)) return r * std::sqrt(square);
-        if (b == 0) return s * std::sqrt(square * TEXTBOOK * std::log1p(std::min(square / leader, LARGEST)));
-        const double ratio = std::min(square / (BEYOND * leader), LARGEST);
+        if (b == 0) return s * std::sqrt(square * TEXTBOOK * std::log1p(std::min(square / leader, MAX_MAGNITUDE)));
+        const double ratio = std::min(square / (BEYOND * leader), MAX_MAGNITUDE);
         return std::sqrt(square * (r * r + (ratio > 1.0 ? EXTRA * s * s * std::log(ratio) : 0.0)));
     }
-    // How much of the longest prefix's squared width counts beside that of the one in charge, from 0 to 1.
+    // The share, 0 to 1, of the longest prefix's squared width that counts beside that of the selected prefix.
     double share(Index b) const {
         if (per_arm() || b == B - 1) return 0.0;
         const double left = std::exp((cost(b) - cost(B - 1)) / (2.0 * TEMPER));
@@ -188,18 +187,18 @@ struct Evidence {
     }
 };
 
-// Whether an arm with a model of its own has no rewards that are remembered: it is tried first.
+// Whether an arm with a model of its own remembers no reward: it is tried first.
 inline bool untried(const Nested& model, Index m) {
     return model.M > 1 && model.factor(m)[0] >= model.prior[0] * (1.0 - 1e-9);
 }
 
-// How far the constants of the arms lie apart: the sum of their squared distances from the common mean, each in its own
-// standard errors, less what chance alone makes of it, in deviations of that.
+// The distance between the arms' constants: the sum of their squared distances from the common mean, each in its standard
+// errors, less its expectation under equal constants, in standard deviations of that.
 inline double apart(const Nested& model, double variance) {
     double rewards = 0.0, sum = 0.0, squares = 0.0;
     for (Index m = 0; m < model.M; ++m) {
         const double w = model.factor(m)[0] / model.prior[0], mean = model.theta(m, 0)[0];
-        const double n = 1.0 / (w * w) - 1.0;  // of arm m; with a prior of 1, as many as were learnt
+        const double n = 1.0 / (w * w) - 1.0;  // the number of rewards of arm m, with a prior of 1
         rewards += n, sum += n * mean, squares += n * mean * mean;
     }
     const double chance = double(model.M - 1);
@@ -207,8 +206,8 @@ inline double apart(const Nested& model, double variance) {
 }
 
 // Optimistic scores of K arms: mean + radius x width, of one row under each model or of each row under the one model.
-// An arm that is untried is ahead of all; one that cannot win even with the width of an arm never played keeps that upper
-// bound as its score.
+// Untried arms come first; the score of an arm that cannot win even with the width of an arm never played is that upper
+// bound.
 inline void nested_scores(const Nested& model, const double* X, Index K, const Evidence& evidence, double* scores) {
     const Index D = model.D, level = evidence.level(), end = model.ends[level];
     const double radius = evidence.radius(level), share = evidence.share(level);
@@ -235,7 +234,7 @@ inline void nested_scores(const Nested& model, const double* X, Index K, const E
         }
         double most = 0.0;
         for (Index j = 0; j < last; ++j) most += x[j] * x[j] * model.prior[j] * model.prior[j];
-        const bool leads = shared && leader == 0.0;  // the largest mean of those that were tried
+        const bool leads = shared && leader == 0.0;  // the largest mean of the tried arms
         if (!leads) {
             const double widest = shared ? evidence.margin(level, most, leader) : std::max(radius, longest) * std::sqrt(most);
             const double bound = widest - minus;

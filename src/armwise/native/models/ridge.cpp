@@ -34,14 +34,14 @@ New<double, 1> optimistic_scores(Array<double, 3> array, Const<double, 2> X, dou
     return scores;
 }
 
-// A squared width as `optimistic` sees it: of a root.
+// A squared width rounded as in `optimistic`, which squares a root.
 double root_square(double square) {
     const double root = std::sqrt(square);
     return root * root;
 }
 
-// As `optimistic`, for a choice alone: with a model per arm, one that cannot win nor tie is left at -infinity. A is never
-// less than lam I, so that x' A^-1 x <= ||x||^2 / lam tells most of them without their d^2 products.
+// `optimistic` for a choice alone: with a model per arm, an arm that can neither win nor tie is left at -infinity. As A is
+// at least lam I, x' A^-1 x <= ||x||^2 / lam finds most such arms without their d^2 products.
 void leading_scores(const Models& models, const double* X, Index rows, const Width& width, double* scores,
                     double* widths) {
     if (!models.disjoint() || width.noise > 0.0) return optimistic(models, X, rows, width, scores, widths);
@@ -61,7 +61,7 @@ void leading_scores(const Models& models, const double* X, Index rows, const Wid
     };
     const double widest = margin(padded_dot(x, x, D) / models.lam) * (1.0 + 1e-9);
     for (Index m = 0; m < M; ++m) require(is_finite(means[m] + widest), OVERFLOWN);
-    for (Index k = 0; k < M; ++k) {  // the largest mean first: few others are then left
+    for (Index k = 0; k < M; ++k) {  // the largest mean first, as it leaves few others
         const Index m = k == 0 ? first : k <= first ? k - 1 : k;
         if (width.compares() && models.untried(m)) {
             scores[m] = top = std::numeric_limits<double>::infinity();
@@ -78,7 +78,7 @@ void leading_scores(const Models& models, const double* X, Index rows, const Wid
     }
 }
 
-// Plays the largest optimistic score; ties are broken with the generator.
+// Play the largest optimistic score; the generator breaks ties.
 class Rounds {
   public:
     Rounds(const Models& models, Index rows, Width width, Generator rng)
@@ -101,7 +101,7 @@ class Rounds {
     std::vector<double> scores_, widths_;
 };
 
-// An array without a copy: rows of d numbers (one row where each arm has a model), or nothing.
+// An array without a copy: rows of d numbers (one row with a model per arm), or nothing.
 struct Plain {
     const double* data = nullptr;
     Index rows = 0;
@@ -116,7 +116,7 @@ struct Plain {
     }
 };
 
-// A choice and its reward as `choose` and a caller make them: (int, float or None, ...) and a number within LARGEST.
+// A choice, (int, float or None, ...), and its reward, a number within MAX_MAGNITUDE; nothing for anything else.
 struct Outcome {
     Index arm = -1;
     double reward = 0.0;
@@ -129,24 +129,24 @@ struct Outcome {
         if (p != Py_None && !(PyFloat_AS_DOUBLE(p) > 0.0 && PyFloat_AS_DOUBLE(p) <= 1.0)) return;
         if (!PyFloat_Check(value.ptr()) && !PyLong_CheckExact(value.ptr())) return;  // numpy.float64 is a float
         arm = PyLong_AsSsize_t(which), reward = PyFloat_AsDouble(value.ptr());
-        usual = !PyErr_Occurred() && std::fabs(reward) <= LARGEST;
-        PyErr_Clear();  // integers beyond all measure
+        usual = !PyErr_Occurred() && std::fabs(reward) <= MAX_MAGNITUDE;
+        PyErr_Clear();  // integers too large for a double
     }
 };
 
-// Ridge models with the width of an optimist: a decision is a call with the context and nothing else.
+// Ridge models with an optimistic width: a decision is a call with the context alone.
 class Optimist {
   public:
     Optimist(nb::object array, Index d, bool per_arm, bool learns, double centre, double lam, double alpha, double noise,
              double delta, double extra, double beyond)
         : array_(std::move(array)), d_(d), per_arm_(per_arm), learns_(learns), centre_(centre),
           width_{alpha, noise, delta, extra, beyond} {
-        if (d == 0) return;  // not known yet: no context is read
+        if (d == 0) return;  // unknown so far: no context is read
         models_ = as_models(nb::cast<Array<double, 3>>(array_), d);
         require(per_arm || models_.M == 1, "several models need per_arm");
         models_.lam = lam;
     }
-    // The best arm, or -1: several tie, or the context is no array of float64 that fits.
+    // The best arm, or -1 where arms tie or the context is no array of float64 of the right shape.
     Index choose(nb::handle context) {
         const Plain X(context, d_, per_arm_);
         if (!X.data || d_ == 0) return -1;
@@ -155,16 +155,16 @@ class Optimist {
             Unlocked unlocked(work(models_, X.rows));
             best = per_arm_ ? best_of_models(X.data) : best_of_rows(X.data, X.rows);
         }
-        if (X.rows * d_ >= MANY) checked_ = reference(context);
+        if (X.rows * d_ >= MIN_REMEMBERED) checked_ = reference(context);
         return best.ties == 1 ? best.first : -1;
     }
-    // Learn the reward of a choice; false, with nothing learnt, for anything that needs a closer look.
+    // Learn the reward of a choice; return false, with nothing learnt, for input that Python must check.
     bool learn(nb::handle context, nb::handle choice, nb::handle value) {
         const Plain X(context, d_, per_arm_);
         const Outcome outcome(choice, value);
         const Index arm = outcome.arm, row = per_arm_ ? 0 : arm;
         if (!learns_ || !X.data || d_ == 0 || !outcome.usual || arm < 0 || arm >= models_.arms(X.rows)) return false;
-        const bool seen = X.rows * d_ >= MANY && reference(context).is(checked_);  // then its row alone is looked at
+        const bool seen = X.rows * d_ >= MIN_REMEMBERED && reference(context).is(checked_);  // then only the learnt row is checked
         require(seen ? all_within(X.data + row * d_, d_) : all_within(X.data, X.rows * d_), TOO_LARGE);
         const double centred = outcome.reward - centre_;
         update(models_[per_arm_ ? arm : 0], models_.D, X.data + row * d_, d_, centred, models_.counted);
@@ -176,7 +176,7 @@ class Optimist {
     }
 
   private:
-    static constexpr Index MANY = 4096;  // numbers of a context that cost less to remember than to check again
+    static constexpr Index MIN_REMEMBERED = 4096;  // numbers of a context: smaller ones are faster to check again
 
     nb::object array_, checked_;
     Index d_;
@@ -185,7 +185,7 @@ class Optimist {
     Models models_{};
     Width width_;
 
-    // An object's own weak reference: the same one as long as the object lives, and no other object's after.
+    // An object's weak reference: the same one while the object lives, and never another object's.
     static nb::object reference(nb::handle object) { return nb::steal(PyWeakref_NewRef(object.ptr(), nullptr)); }
 
     Best best_of_models(const double* x) const {
@@ -219,7 +219,7 @@ void bind_ridge(nb::module_& m) {
     m.def("update", [](Array<double, 2> model, Const<double, 1> x, double reward) {
         const Models models = one_model(model, x.size());
         update(models[0], models.D, x.data, models.d, reward, models.counted);
-    }, "model"_a, "x"_a, "reward"_a, R"(A += x x', b += r x: Carlson's step on W, and theta to match.
+    }, "model"_a, "x"_a, "reward"_a, R"(A += x x', b += r x: Carlson's step on W, and theta with it.
 
 >>> model = np.zeros((9, 8)); model[0, 0] = 1.0
 >>> update(model, np.ones(1), 1.0)
@@ -255,7 +255,7 @@ array([0.75]))");
         require(A.size(0) == b.size() && A.size(1) == b.size(), "A must have shape (d, d)");
         require(rows.size() == (models.counted ? b.size() : 0), "rows must be the sum of the rows where they are counted");
         refit(models[0], models.D, A.data, b.data, models.d, models.counted ? rows.data : nullptr);
-    }, "model"_a, "A"_a, "b"_a, "rows"_a, R"(W and theta computed afresh from A and b, and h from the sum of the rows (empty: none is kept).
+    }, "model"_a, "A"_a, "b"_a, "rows"_a, R"(Compute W and theta anew from A and b, and h from the sum of the rows (empty: the model has none).
 
 >>> model = np.zeros((9, 8))
 >>> refit(model, np.array([[4.0]]), np.array([2.0]), np.zeros(0))
@@ -268,7 +268,7 @@ array([0.75]))");
         require_index(row, X.size(0), "row must be the index of a row of X");
         revise(models[m], models.D, X[row].data, models.d, change);
     }, "models"_a, "m"_a, "X"_a, "row"_a, "change"_a,
-          R"(Change by ``change`` the reward that row ``row`` of X was learnt with.
+          R"(Add ``change`` to the learnt reward of row ``row`` of X.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> update(models[0], np.ones(1), 0.0)
@@ -283,7 +283,7 @@ array([0.5]))");
         require_index(row, X.size(0), "row must be the index of a row of X");
         learn(models, m, X[row].data, reward);
     }, "models"_a, "grams"_a, "moments"_a, "m"_a, "X"_a, "row"_a, "reward"_a, "lam"_a, "discount"_a,
-          R"(Learn row ``row`` of X into model ``m``; what was learnt before may fade, the ridge stays: A = lam I + sum discount^age x x'.
+          R"(Learn row ``row`` of X into model ``m``; earlier rows fade by the discount, the ridge does not: A = lam I + sum discount^age x x'.
 
 >>> models, A = np.zeros((1, 9, 8)), np.ones((1, 1, 1))
 >>> learn(models, A, np.zeros((3, 1)), 0, np.ones((1, 1)), 0, 1.0, 1.0, 0.5)
@@ -335,22 +335,22 @@ array([6.1]))");
         widen(scores.view.data, widths.data, K, Width{alpha, 0.0, 1.0, extra, beyond});
         return scores;
     }, "means"_a, "widths"_a, "alpha"_a, "extra"_a, "beyond"_a,
-          R"(Means plus margins, where an arm that is known much less than the leading one gets more (see ``Width``).
+          R"(Means plus margins; an arm known much less than the leading one gets a larger margin (see ``Width``).
 
 >>> widen(np.array([1.0, 0.0]), np.array([0.1, 0.2]), 1.0, 1.0, 10.0)
 array([1.1, 0.2]))");
 
-    nb::class_<Optimist>(m, "Optimist", R"(Ridge models with the width of an optimist, for one decision at a time.
+    nb::class_<Optimist>(m, "Optimist", R"(Ridge models with an optimistic width, for one decision at a time.
 
-``d`` is the dimension (0: not known yet); ``per_arm`` says that each arm has a model over a shared context, ``learns``
-that a reward is learnt by ``update``, less by ``centre``, and nothing else.)")
+``d`` is the dimension (0: unknown so far). With ``per_arm`` each arm has a model over a shared context; with ``learns``
+a reward, less ``centre``, is learnt by ``update`` alone.)")
         .def(nb::init<nb::object, Index, bool, bool, double, double, double, double, double, double, double>(), "models"_a, "d"_a,
              "per_arm"_a, "learns"_a, "centre"_a, "lam"_a, "alpha"_a, "noise"_a, "delta"_a, "extra"_a = 0.0, "beyond"_a = 1.0)
         .def("choose", &Optimist::choose, "context"_a.none(),
              nb::sig("def choose(self, context: object) -> int"),
              R"(The arm with the largest optimistic score, in one pass over the context.
 
--1 stands for what needs a closer look: arms that tie, or a context that is no C-contiguous array of float64 that fits.
+-1 where arms tie, or where the context is no C-contiguous array of float64 of the right shape.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 0.5
 >>> optimist = Optimist(models, 1, False, True, 0.0, 4.0, 0.1, 0.0, 1.0)
@@ -358,9 +358,9 @@ that a reward is learnt by ``update``, less by ``centre``, and nothing else.)")
 (1, -1, -1))")
         .def("learn", &Optimist::learn, "context"_a.none(), "choice"_a, "reward"_a.none(),
              nb::sig("def learn(self, context: object, choice: tuple[object, ...], reward: object) -> bool"),
-             R"(Learn the reward of a choice; False, with nothing learnt, for anything that needs a closer look.
+             R"(Learn the reward of a choice; return False, with nothing learnt, for input that Python must check.
 
-A large context that was chosen from last is not checked again, but for the row that is learnt.
+Of a large context, if it is that of the last choice, only the learnt row is checked.
 
 >>> models = np.zeros((1, 9, 8)); models[0, 0, 0] = 1.0
 >>> optimist = Optimist(models, 1, False, True, 0.0, 1.0, 0.1, 0.0, 1.0)
@@ -408,7 +408,7 @@ array([0.5]))")
                            double discount) {
         learn_models(as_models(array, grams, moments, contexts.size(2), lam, discount), contexts, arms, rewards);
     }, "models"_a, "grams"_a, "moments"_a, "contexts"_a, "arms"_a, "rewards"_a, "lam"_a, "discount"_a,
-          R"(``learn`` for the arm of every round, in order, or nothing at all.
+          R"(``learn`` for the arm of every round, in order; if one is refused, learn none.
 
 >>> models, none = np.zeros((1, 9, 8)), np.zeros((1, 0, 0))
 >>> models[0, 0, 0] = 1.0

@@ -6,10 +6,10 @@
 //   theta + v W'z with z standard normal is a posterior sample;
 // - row D: theta = A^-1 b.
 //
-// A model whose rewards are centred or whose ridge follows its rows is one (D + 3, D) array, with two more rows:
+// A model with centred rewards, or with a ridge that depends on its rows, is one (D + 3, D) array, with two more rows:
 //
-// - row D + 1: h = A^-1 s with s the sum of the rows x, that is, what rewards of 1 would have taught. The estimate with
-//   rewards less by c is theta - c h, so that rewards can be centred at any time;
+// - row D + 1: h = A^-1 s with s the sum of the rows x: the estimate for rewards of 1. The estimate for rewards less c is
+//   theta - c h, so that rewards can be centred at any time;
 // - row D + 2: the number of rows, the sum of ln ||x||^2 over those that are not 0, and the number of these.
 //
 // Learning a row turns W by Carlson's triangular square-root step (Carlson 1973; Bierman 1977, ch. V). Unlike an
@@ -31,17 +31,17 @@ namespace armwise {
 constexpr const char* TOO_LARGE = "context must be finite, with numbers of at most 1e150 in size";
 constexpr const char* OVERFLOWN = "context must be finite (and its square must not overflow)";
 
-constexpr double MIN_SQUARE = 1e-290;  // a squared length that says no more of the rows' size than 0 does
+constexpr double MIN_SQUARE = 1e-290;  // squared lengths below count as 0
 
-// One row more in row D + 2 of a model.
+// Count a row in row D + 2 of a model.
 inline void count_row(double* counts, const double* x, Index d) {
     const double square = lane_dot(x, x, d);
     counts[0] += 1.0;
     if (square > MIN_SQUARE) counts[1] += std::log(square), counts[2] += 1.0;
 }
 
-// A += x x', b += r x, s += x: Carlson's step on W, and theta and h to match; `counted` says that the model has a row h.
-// Refuses what would overflow before it changes anything.
+// A += x x', b += r x, s += x: Carlson's step on W, and theta and h with it; a `counted` model has a row h. What would
+// overflow is refused before anything is changed.
 inline void update(double* model, Index D, const double* x, Index d, double reward, bool counted = false) {
     Scratch scratch(3 * D, 3 * D);
     double *v = scratch.data(), *p = v + D, *k = p + D;
@@ -71,7 +71,7 @@ inline void update(double* model, Index D, const double* x, Index d, double rewa
     count_row(h + D, x, d);
 }
 
-// b += change x: theta += change A^-1 x = change W'(W x), as if the row's reward had been another from the beginning.
+// b += change x: theta += change A^-1 x = change W'(W x), as if the row had been learnt with the changed reward.
 inline void revise(double* model, Index D, const double* x, Index d, double change) {
     Scratch scratch(3 * D, 3 * D);
     double *v = scratch.data(), *p = v + D, *k = p + D;
@@ -93,7 +93,7 @@ inline double log_det(const double* model, Index D, Index d) {
     return result;
 }
 
-// A + x x' has no Cholesky factor: rounding lost the smaller of the two. In Python it is a ValueError of its own.
+// A + x x' has no Cholesky factor: rounding lost the smaller of the two. Python gets a subclass of ValueError.
 struct NotPositiveDefinite : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
@@ -107,7 +107,7 @@ inline void solve(const double* model, Index D, const double* b, Index d, double
     }
 }
 
-// W and theta computed afresh from A and b, and h from s if there is one: A = L L', W = L^-1.
+// Compute W and theta anew from A and b, and h from s if the model has it: A = L L', W = L^-1.
 inline void refit(double* model, Index D, const double* A, const double* b, Index d, const double* s = nullptr) {
     std::vector<double> L(A, A + d * d);
     for (Index i = 0; i < d; ++i)
@@ -131,28 +131,28 @@ inline void refit(double* model, Index D, const double* A, const double* b, Inde
     if (s) solve(model, D, s, d, model + D * D + D);
 }
 
-constexpr double FORGOTTEN = 0.05;  // rewards of which a discount leaves less than this are as good as forgotten
+constexpr double MIN_REWARDS = 0.05;  // discounted number of rewards of an arm that has been tried
 
-// M models side by side, and, where what was learnt fades, the A and b that they are computed from.
+// M models side by side and, with a discount, the A and b that they are computed from.
 struct Models {
     double* data;
     Index M, D, d;
     bool counted = false;  // whether each has rows h and counts
     double *grams = nullptr, *moments = nullptr;
     double* rows = nullptr;         // the sum of the rows of each model
-    const double* prior = nullptr;  // what the ridge draws theta towards, a row per model
+    const double* prior = nullptr;  // the ridge draws theta towards it, a row per model
     double lam = 1.0, discount = 1.0;
 
     Index stride() const { return (counted ? D + 3 : D + 1) * D; }
     double* operator[](Index m) const { return data + m * stride(); }
     const double* theta(Index m) const { return (*this)[m] + D * D; }
     bool disjoint() const { return M > 1; }
-    // Whether an arm with a model of its own has (nearly) no rewards, or none that is remembered: it is tried first.
-    bool untried(Index m) const { return counted && disjoint() && (*this)[m][(D + 2) * D] < FORGOTTEN; }
+    // Whether an arm with a model of its own has (nearly) no rewards left: it is tried first.
+    bool untried(Index m) const { return counted && disjoint() && (*this)[m][(D + 2) * D] < MIN_REWARDS; }
     Index arms(Index rows) const { return disjoint() ? M : rows; }
 };
 
-// Uniform over the arms that are untried; false, with nothing written, if there is none.
+// The uniform distribution over untried arms; false, with nothing written, if there is none.
 inline bool untried_first(const Models& models, double* p) {
     Index n = 0;
     for (Index m = 0; m < models.M; ++m) n += models.untried(m);
@@ -160,8 +160,8 @@ inline bool untried_first(const Models& models, double* p) {
     return n > 0;
 }
 
-// Learn x into model m. What every model had learnt before fades, by the same factor per reward, while the ridge stays:
-// A = lam I + sum discount^age x x'. Fading moves every eigenvalue, so A and b are kept and W is computed afresh, in
+// Learn x into model m. Earlier rows of every model fade by the same factor per reward, the ridge does not:
+// A = lam I + sum discount^age x x'. Fading moves every eigenvalue, so that A and b are kept and W is computed anew, in
 // O(d^3) per model.
 inline void learn(const Models& models, Index m, const double* x, double reward) {
     const Index d = models.d;
@@ -185,16 +185,16 @@ inline void learn(const Models& models, Index m, const double* x, double reward)
     }
 }
 
-// ln+(square / bar); 0 for a leading row of zeros, of which all is known.
+// ln+(square / bar); 0 for a leading row of zeros, whose reward is known.
 inline double known_less(double square, double bar) {
-    const double ratio = bar > 0.0 ? std::min(square / bar, LARGEST) : 1.0;
+    const double ratio = bar > 0.0 ? std::min(square / bar, MAX_MAGNITUDE) : 1.0;
     return ratio > 1.0 ? std::log(ratio) : 0.0;
 }
 
-// What is added to an arm's mean: a multiplier times its width w, where the multiplier is alpha +
-// R sqrt(2 ln(det(A)^1/2 det(lam I)^-1/2 / delta)) (R = 0 leaves a plain number); or, with `extra`, the root of
-// alpha^2 + extra ln+(w^2 / (beyond v^2)), where v is the width of the arm with the largest mean: an arm that is known
-// much less than that one gets more.
+// The margin over an arm's mean: a multiplier times its width w. The multiplier is alpha +
+// R sqrt(2 ln(det(A)^1/2 det(lam I)^-1/2 / delta)) (alpha alone for R = 0) or, with `extra`, the root of
+// alpha^2 + extra ln+(w^2 / (beyond v^2)), where v is the width of the arm with the largest mean: an arm known much less
+// than that one gets a larger margin.
 struct Width {
     double alpha, noise, delta, extra = 0.0, beyond = 1.0;
 
@@ -227,7 +227,7 @@ ARMWISE_INLINE void estimate_arms(const double* model, Index D, Index d, const d
         }
         const Vector v0 = load_arms(arms + LANES * i), v1 = load_arms(arms + LANES * (i + 1)),
                      v2 = load_arms(arms + LANES * (i + 2)), v3 = load_arms(arms + LANES * (i + 3));
-        s0 = s0 + everywhere(w0[i]) * v0;  // the corner of the triangle: W is zero beyond
+        s0 = s0 + everywhere(w0[i]) * v0;  // the corner of the triangle: W is zero above its diagonal
         s1 = s1 + everywhere(w1[i]) * v0 + everywhere(w1[i + 1]) * v1;
         s2 = s2 + everywhere(w2[i]) * v0 + everywhere(w2[i + 1]) * v1 + everywhere(w2[i + 2]) * v2;
         s3 = s3 + everywhere(w3[i]) * v0 + everywhere(w3[i + 1]) * v1 + everywhere(w3[i + 2]) * v2 +
@@ -349,7 +349,7 @@ inline void widen(double* scores, const double* widths, Index K, const Width& wi
     require(all, OVERFLOWN);
 }
 
-// Mean plus margin; an arm that is untried is ahead of all. `widths` is working memory, one number per arm.
+// Mean plus margin; untried arms come first. `widths` is working memory, one number per arm.
 inline void optimistic(const Models& models, const double* X, Index rows, const Width& width, double* scores,
                        double* widths) {
     const Index K = models.arms(rows);
@@ -371,18 +371,18 @@ inline void optimistic(const Models& models, const double* X, Index rows, const 
     require(all, OVERFLOWN);
 }
 
-// The best score so far, the first arm of those within TIE of it, and how many they are, without the scores themselves.
+// The best score so far, the first arm within TIE of it, and the number of such arms, without keeping the scores.
 class Leader {
   public:
     void see(Index arm, double score) {
         if (!(score >= bar())) return;
-        if (score - TIE > top_) {  // all before are behind
+        if (score - TIE > top_) {  // the earlier arms are behind
             top_ = lowest_ = score, best_ = {arm, 1};
             return;
         }
         top_ = std::max(top_, score), lowest_ = std::min(lowest_, score);
         ++best_.ties;
-        clear_ &= lowest_ >= top_ - TIE;  // or some of them tie no longer, and nobody remembers which
+        clear_ &= lowest_ >= top_ - TIE;  // else some earlier ones tie no longer, and it is not known which
     }
     double bar() const { return top_ - TIE; }
     bool clear() const { return clear_; }
@@ -394,12 +394,12 @@ class Leader {
     bool clear_ = true;
 };
 
-// The best of rows under one model, by mean plus scale times width; rows are checked as they are read, once.
+// The best of rows under one model by mean plus scale times width; each row is checked when it is read.
 class Contest {
   public:
     Contest(const double* model, Index D, Index d, double scale) : group_(model, D, d), d_(d), scale_(scale) {}
 
-    // The arms from `start` to before `stop`, whose rows stand in X at their places.
+    // Read the arms `start` to `stop` - 1, rows of X.
     void see(const double* X, Index start, Index stop) {
         double squares[LANES] = {}, scores[LANES] = {};
         for (; start < stop; start += LANES) {
@@ -417,7 +417,7 @@ class Contest {
                 for (Index a = 0; a < n; ++a) leader_.see(start + a, scores[a]);
         }
     }
-    // Nothing is said of scores that tie in a chain, each with the next: `clear()` is then false.
+    // Where scores tie in a chain, each with the next, the leader is not clear: `clear()` is false.
     Leader leader() const {
         require(wrong_ == 0.0, OVERFLOWN);
         return leader_;

@@ -19,7 +19,7 @@ void check_pair(const View<double, 2>& gram, const View<double, 1>& b, Index d) 
     require(d > 0 && gram.size(0) == d && gram.size(1) == d && b.size() == d, "gram must be (d, d) and b (d,)");
 }
 
-// Puts every model back as it was, unless the block is committed.
+// Restore every model unless the block is committed.
 class RestoreTruncated {
   public:
     explicit RestoreTruncated(std::deque<Truncated>& models) : models_(models) {}
@@ -61,7 +61,7 @@ void bind_truncated(nb::module_& m) {
         }
         return std::make_tuple(basis, k, theta);
     }, "gram"_a, "b"_a,
-          R"(The eigenvectors as columns, those with an eigenvalue l of at least 1 over sqrt(l); how many are cut; the estimate.
+          R"(The eigenvectors as columns (divided by sqrt(l) for an eigenvalue l of at least 1), the number of those cut, the estimate.
 
 >>> basis, k, theta = decompose(np.diag([4.0, 0.25]), np.array([8.0, 1.0]))
 >>> abs(basis), k, theta
@@ -83,7 +83,7 @@ void bind_truncated(nb::module_& m) {
     }, "basis"_a, "k"_a, "theta"_a, "prior_mean"_a, "X"_a, "scale"_a,
           R"(Means x.theta (and the prior's x.prior_mean, unless that is empty) and widths scale ||w|| + ||v~|| of the rows of X.
 
-Column i of ``basis`` is an eigenvector: one that is cut for i < k, one that is kept, over sqrt(l_i), from k on.
+Column i of ``basis`` is an eigenvector: for i < k one that is cut, from k on one that is kept, divided by sqrt(l_i).
 
 >>> basis, theta = np.array([[0.0, 0.5], [1.0, 0.0]]), np.array([2.0, 0.0])
 >>> estimate(basis, 1, theta, np.empty(0), np.array([[4.0, 3.0]]), 10.0)
@@ -128,7 +128,7 @@ Column i of ``basis`` is an eigenvector: one that is cut for i < k, one that is 
         }
         return played;
     }, "gram"_a, "b"_a, "prior_mean"_a, "scale"_a, "multiplier"_a, "contexts"_a, "rewards"_a, "rng"_a,
-          R"(LinREL over a block of rounds: the largest mean + multiplier x width, the width's own ``scale`` as in ``estimate``.
+          R"(LinREL over a block of rounds: the largest mean + multiplier x width, with the ``scale`` of ``estimate``.
 
 >>> sums = np.zeros((1, 1)), np.zeros(1), np.empty(0)
 >>> play(*sums, 1.0, 0.1, np.ones((2, 1, 1)), np.ones((2, 1)), np.random.default_rng(1))

@@ -9,9 +9,9 @@
 
 namespace armwise {
 
-constexpr double KEEP = 1.0 - 1e-9;  // an eigenvalue that is 1 up to rounding is kept
+constexpr double MIN_EIGENVALUE = 1.0 - 1e-9;  // of an eigenvector that is kept: 1 up to rounding
 
-// Column i of `basis` is an eigenvector: one that is cut for i < k, one that is kept, over sqrt(l_i), from k on.
+// Column i of `basis` is an eigenvector: for i < k one that is cut, from k on one that is kept, divided by sqrt(l_i).
 inline void truncated_estimate(const double* basis, Index k, const double* theta, const double* X, Index K, Index d,
                                double scale, double* means, double* widths) {
     Scratch projected(d);
@@ -26,7 +26,7 @@ inline void truncated_estimate(const double* basis, Index k, const double* theta
     }
 }
 
-// D'D += x x', D'c += r x; refuses what would overflow before it changes anything.
+// D'D += x x', D'c += r x; what would overflow is refused before anything is changed.
 inline void truncated_learn(double* gram, double* b, Index d, const double* x, double reward) {
     bool all = true;
     for (Index i = 0; i < d; ++i) {
@@ -40,7 +40,7 @@ inline void truncated_learn(double* gram, double* b, Index d, const double* x, d
     }
 }
 
-// D'D and D'c, and what estimates need of them, worked out when first asked.
+// D'D and D'c, and their decomposition, computed when an estimate first needs it.
 class Truncated {
   public:
     Truncated(double* gram, double* b, Index d)
@@ -55,7 +55,7 @@ class Truncated {
 
     void decompose() {
         eigen_.decompose(gram_);
-        k_ = std::lower_bound(eigen_.values.begin(), eigen_.values.end(), KEEP) - eigen_.values.begin();
+        k_ = std::lower_bound(eigen_.values.begin(), eigen_.values.end(), MIN_EIGENVALUE) - eigen_.values.begin();
         for (Index i = 0; i < d_; ++i) {
             const double* vector = eigen_.vectors.data() + i * d_;
             const double root = i < k_ ? 1.0 : std::sqrt(eigen_.values[i]);
@@ -75,7 +75,7 @@ class Truncated {
         truncated_learn(gram_, b_, d_, x, reward);
         fresh_ = false;
     }
-    // As it was before the block.
+    // Restore the state before the block.
     void restore() {
         std::copy_n(before_.data(), d_ * d_, gram_);
         std::copy_n(before_.data() + d_ * d_, d_, b_);

@@ -18,7 +18,7 @@ from armwise.service.decider.decided import Decided, Ranked
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_ranking
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import MARK, SlotsRequest
-from armwise.service.journal.events import LARGEST, Decision
+from armwise.service.journal.events import MAX_MAGNITUDE, Decision
 from armwise.service.journal.writes import canonical
 
 
@@ -178,7 +178,7 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
     name = id.id if isinstance(id, Decided) else id
     if not isinstance(name, str):
         raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
-    if type(value) is float and -LARGEST <= value <= LARGEST:
+    if type(value) is float and -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
         return name, value
     try:
         number = float("" if isinstance(value, (str, bytes)) else value)
@@ -186,8 +186,8 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
         raise ValueError(f"reward must be a number, got {value!r:.60}") from None
     if number != number:
         raise ValueError("reward must be a number, got NaN")
-    if not -LARGEST <= number <= LARGEST:
-        raise ValueError(f"reward must be a number of at most {LARGEST:g} in magnitude, got {number}")
+    if not -MAX_MAGNITUDE <= number <= MAX_MAGNITUDE:
+        raise ValueError(f"reward must be a number of at most {MAX_MAGNITUDE:g} in magnitude, got {number}")
     return name, number
 
 
@@ -205,8 +205,8 @@ def read_cost(cost: Any) -> float | list[float]:
         raise ValueError(
             f"cost must be a number, or a list with one number per resource, got {type(cost).__name__} {cost!r:.60}"
         ) from None
-    if not (np.abs(values) <= LARGEST).all():
-        raise ValueError(f"cost must be finite numbers of at most {LARGEST:g} in size, got {cost!r:.60}")
+    if not (np.abs(values) <= MAX_MAGNITUDE).all():
+        raise ValueError(f"cost must be finite numbers of at most {MAX_MAGNITUDE:g} in size, got {cost!r:.60}")
     found: float | list[float] = values.tolist()
     return found
 

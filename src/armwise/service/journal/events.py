@@ -43,7 +43,7 @@ PROVISIONAL, CLOSE, ARRIVAL = LEARN = ("provisional", "close", "arrival")
 # What happens when decisions earn less than the model expects. *forget*: the model gives past rewards little weight, if
 # the agent can. *alert*: it is only reported. *off*: drift is not watched for.
 FORGET, ALERT, OFF = DRIFT = ("forget", "alert", "off")
-LARGEST = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
+MAX_MAGNITUDE = 1e150  # magnitude of a reward, and of a sum of them, so that squares stay finite
 MIN_MAX_PAIRS = 1 << 20  # the least value of ``Settings.max_pairs``
 DEFAULT_MAX_PAIRS = 10_000_000  # about 50 ms, in a thread of its own
 DEFAULT_AGENT = {"class": "Explore", "epsilon": 0.1, "agent": {"class": "LinUCB", "alpha": 0.5, "lam": 1.0}}

@@ -8,9 +8,9 @@ from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.events import (
     CLOSE,
     EARLIEST,
-    LARGEST,
     LATEST,
     MAX,
+    MAX_MAGNITUDE,
     MEAN,
     MIN,
     PROVISIONAL,
@@ -73,7 +73,7 @@ class Status(msgspec.Struct, gc=False):  # no cycle goes through it
         if event.late:
             return event
         self.n += 1
-        self.total = min(max(self.total + value, -LARGEST), LARGEST)
+        self.total = min(max(self.total + value, -MAX_MAGNITUDE), MAX_MAGNITUDE)
         self.value = self._combined(value)
         if (self.early or final) and self.active and not self.closed:
             self.closed = True

@@ -35,7 +35,7 @@ from armwise.service.journal.events import (
     CLOSE,
     EARLIEST,
     FORGET,
-    LARGEST,
+    MAX_MAGNITUDE,
     OFF,
     PROVISIONAL,
     SUM,
@@ -91,7 +91,9 @@ class Model(saving.Saved):
         self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = (), rewards: Sequence[float] = ()
     ) -> None:
         self.agent, self.encoder, self.arms, self.rewards = agent, encoder, list(arms), list(rewards)
-        if self.rewards and not (len(self.rewards) == 2 and -LARGEST <= self.rewards[0] < self.rewards[1] <= LARGEST):
+        if self.rewards and not (
+            len(self.rewards) == 2 and -MAX_MAGNITUDE <= self.rewards[0] < self.rewards[1] <= MAX_MAGNITUDE
+        ):
             raise InvalidInput(f"rewards must be the lowest and the highest reward, got {self.rewards}")
         self.agent_view = AgentView(agent, encoder, self.arms)
         self.draws = Draws(agent)
@@ -489,8 +491,8 @@ class Model(saving.Saved):
 
     def check_reward(self, value: float) -> float:
         """Check that the agent can learn a reward; raise InvalidInput otherwise."""
-        if abs(value) > LARGEST:
-            raise InvalidInput(f"reward must be a number of at most {LARGEST:g} in magnitude, got {value}")
+        if abs(value) > MAX_MAGNITUDE:
+            raise InvalidInput(f"reward must be a number of at most {MAX_MAGNITUDE:g} in magnitude, got {value}")
         if self.rewards and not self.rewards[0] <= value <= self.rewards[1]:
             raise InvalidInput(f"reward must lie in {self.rewards}, got {value}")
         try:

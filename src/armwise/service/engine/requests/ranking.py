@@ -18,7 +18,7 @@ from armwise.agents.ranking.lists import Offer, OpenSlots, read_offer
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import InvalidInput, part
 from armwise.service.engine.requests.slots import MAX_SLOTS, SlotsRequest
-from armwise.service.journal.events import LARGEST
+from armwise.service.journal.events import MAX_MAGNITUDE
 
 DEFAULT_SLOTS = 5
 
@@ -135,8 +135,8 @@ def check_list_rewards(given: Any) -> dict[str | int, float] | list[float | None
 def _number(value: Any, whose: str) -> float:
     value = value.item() if isinstance(value, np.generic) else value
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not -LARGEST <= value <= LARGEST:
-        raise InvalidInput(f"rewards: {whose:.60} must have a number of at most {LARGEST:g}, got {value!r:.60}")
+    if not number or not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+        raise InvalidInput(f"rewards: {whose:.60} must have a number of at most {MAX_MAGNITUDE:g}, got {value!r:.60}")
     return float(value)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from armwise.service.engine.requests.draw import Answer
-from armwise.service.journal.events import DRIFT, LARGEST, LEARN, RULES
+from armwise.service.journal.events import DRIFT, LEARN, MAX_MAGNITUDE, RULES
 
 Unset = msgspec.UnsetType
 
@@ -25,7 +25,7 @@ def schema_only(**schema: Any) -> Any:
 
 _FEATURES: dict[str, Any] = {"$ref": "#/components/schemas/Features"}
 Name = Annotated[str, schema_only(minLength=1, maxLength=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Number = Annotated[float, schema_only(minimum=-LARGEST, maximum=LARGEST)]
+Number = Annotated[float, schema_only(minimum=-MAX_MAGNITUDE, maximum=MAX_MAGNITUDE)]
 Share = Annotated[float, schema_only(minimum=0, maximum=1)]
 Chance = Annotated[float, schema_only(exclusiveMinimum=0, maximum=1)]
 Features = Annotated[Any, schema_only(anyOf=[_FEATURES, {"type": "array", "items": _FEATURES}])]
@@ -41,9 +41,9 @@ Seconds = Annotated[float, schema_only(exclusiveMinimum=0, maximum=315360000)]
 Rule = Annotated[str, schema_only(enum=list(RULES))]
 Learn = Annotated[str, schema_only(enum=list(LEARN))]
 Drift = Annotated[str, schema_only(enum=list(DRIFT))]
-Cost = Annotated[Any, schema_only(anyOf=[{"type": "number", "minimum": -LARGEST, "maximum": LARGEST},
-                                  {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": -LARGEST,
-                                                                             "maximum": LARGEST}}])]  # fmt: skip
+Cost = Annotated[Any, schema_only(anyOf=[{"type": "number", "minimum": -MAX_MAGNITUDE, "maximum": MAX_MAGNITUDE},
+                                  {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": -MAX_MAGNITUDE,
+                                                                             "maximum": MAX_MAGNITUDE}}])]  # fmt: skip
 Described = Annotated[
     dict[str, Any], schema_only(description="A class of armwise, and its arguments.", required=["class"])
 ]
