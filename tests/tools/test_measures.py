@@ -20,7 +20,9 @@ FILES = {
         f'"""A docstring.\n\nof three lines"""\nclass Tally: ...  # a comment\ndef g(x):\n{BLOCK}\n'
         'import_module("armwise.core")\nimport_module(f"armwise.{x}")\nimport_module("numpy")\n'
     ),
-    "src/armwise/worlds.py": "class Linear: ...\nclass Tally: ...\n",
+    "src/armwise/worlds.py": (
+        'class Linear:\n    """>>> Linear()"""\n    def _of(self): ">>> 1"\nclass Tally:\n    def f(self): ">>> 1"\n'
+    ),
     "src/armwise/kernels.py": "class Linear: ...\n",
     "docs/page.md": "FastCB and FastCBs\n",
     "tests/test_it.py": "FastCBs\n",
@@ -45,6 +47,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
         "| class names that repeat | 1: Tally |",  # both of Linear are public
         "| file names that repeat | 1: agent |",
         "| own modules imported by string | 2: armwise.agents.agent:14, armwise.agents.agent:15 |",
+        "| doctests on internals | 2 |",
+        "- doctest: armwise.worlds:Linear._of",
+        "- doctest: armwise.worlds:Tally.f",
         "| Agent: public methods, private methods, attributes | 1, 2, 1 |",
         "| files that mention FastCB | 1: docs 1 |",
         "| repeated blocks of 6 lines or more | 1, 7 lines |",
