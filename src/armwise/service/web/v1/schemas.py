@@ -41,9 +41,11 @@ Seconds = Annotated[float, schema_only(exclusiveMinimum=0, maximum=315360000)]
 Rule = Annotated[str, schema_only(enum=list(RULES))]
 Learn = Annotated[str, schema_only(enum=list(LEARN))]
 Drift = Annotated[str, schema_only(enum=list(DRIFT))]
-Cost = Annotated[Any, schema_only(anyOf=[{"type": "number", "minimum": -MAX_MAGNITUDE, "maximum": MAX_MAGNITUDE},
-                                  {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": -MAX_MAGNITUDE,
-                                                                             "maximum": MAX_MAGNITUDE}}])]  # fmt: skip
+Cost = Annotated[
+    Any, schema_only(anyOf=[{"type": "number", "minimum": -MAX_MAGNITUDE, "maximum": MAX_MAGNITUDE},
+                            {"type": "array", "minItems": 1,
+                             "items": {"type": "number", "minimum": -MAX_MAGNITUDE, "maximum": MAX_MAGNITUDE}}]),
+]  # fmt: skip
 Described = Annotated[
     dict[str, Any], schema_only(description="A class of armwise, and its arguments.", required=["class"])
 ]
