@@ -9,6 +9,7 @@ import pytest
 
 import armwise as aw
 from armwise.core import saving
+from armwise.core.saving import differences
 
 
 @pytest.fixture
@@ -113,3 +114,7 @@ def test_special_values_survive():
     assert again["numbers"] == content["numbers"]
     assert again[("a", 1)].dtype == np.int16 and again[("a", 1)].tolist() == [[1, 2]]
     assert again["empty"].shape == (0, 3) and again["text"] == content["text"]
+
+
+def test_differences_are_told_and_an_open_width_equals_any():
+    assert differences({"lam": 1.0, "dim": None}, {"lam": 2.0, "dim": 3}) == ["lam is 1.0 here and 2.0 there"]

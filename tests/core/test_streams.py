@@ -43,3 +43,12 @@ def test_an_epsilon_greedy_agent_matches_half_of_a_log_drawn_with_the_same_seed(
     arms = (np.random.default_rng(seed).random(4000) < 0.5).astype(int)
     log = aw.offline.Log(arms=arms, rewards=np.ones(4000), probabilities=np.full(4000, 0.5), n_arms=2)
     assert 1700 < aw.offline.replay(log, aw.EpsilonGreedy(n_arms=2, seed=seed)).matched < 2300
+
+
+def test_a_label_and_a_seed_make_one_stream():
+    assert stream(0, "split").random() != np.random.default_rng(0).random()
+    assert stream(0, "split").random() == stream(0, "split").random()
+
+
+def test_the_hash_of_a_row_is_the_same_in_every_batch():
+    assert (row_hashes(0, 9, 0, "fold")[5:] == row_hashes(5, 4, 0, "fold")).all()

@@ -10,6 +10,7 @@ import pytest
 import armwise as aw
 from armwise.environments.environment import BEST_ARM_IN_EXPECTATION, Block, Environment, block_sizes
 from armwise.models.ridge import Ridge
+from armwise.theory.advice import advise
 
 worlds = aw.environments
 GRAPH = worlds.Graph(n_arms=64, kind="grid", smooth=4)
@@ -273,3 +274,7 @@ def test_patience_is_printed_and_bad_numbers_are_refused():
                        ({"rate": 0.1, "gap": 0.1, "feedback": "amounts"}, "rate")]:  # fmt: skip
         with pytest.raises(ValueError, match=name):
             aw.advise(**said)
+
+
+def test_patience_is_of_the_variance_of_a_click_over_the_squared_gap():
+    assert advise(n_arms=2, rate=0.02, gap=0.01, traffic=1000).situation.decisions == 1463

@@ -6,6 +6,7 @@ import pytest
 
 import armwise as aw
 from armwise.theory import ranking_bounds
+from armwise.theory.ranking_hypotheses import cascade_ucb1, toprank
 
 
 def test_the_bounds_are_what_the_formulas_give_by_hand():
@@ -31,3 +32,13 @@ def test_a_bound_is_refused_with_its_reason():
     assert "semi-bandit" in refuse(aw.C2UCB(3, ellipsoid, 2.0), linear, 100)
     assert "diversity" in refuse(aw.C2UCB(3, ellipsoid, 2.0, diversity=1.0), linear | {"model": "semi-bandit"}, 100)
     assert "linear" in refuse(aw.CascadeLinUCB(3, ellipsoid, 2.0), {"model": "cascade"}, 100)
+
+
+def test_a_cascade_without_contexts_states_its_gaps():
+    world = {"model": "cascade", "K": 3, "gaps": [0.1]}
+    assert cascade_ucb1(aw.CascadeUCB1(3), world, T=100) == {"L": 3, "gaps": [0.1]}
+
+
+def test_a_horizon_that_is_too_short_is_named():
+    world = {"model": "cascade", "K": 4, "k": 2, "gaps": [0.1]}
+    assert toprank(aw.TopRank(4, horizon=10), world, T=100) == "it is made for 10 rounds, and these are 100"

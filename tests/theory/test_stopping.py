@@ -85,3 +85,22 @@ def test_extreme_means_have_shares(means):
     time, shares = stopping.optimal_shares(means)
     assert shares.sum() == pytest.approx(1.0)
     assert (time == math.inf) == (means.count(max(means)) > 1)
+
+
+def test_the_gaussian_divergence_is_by_its_noise():
+    assert stopping.divergence(1.0, 3.0, 2.0) == pytest.approx(0.5)
+
+
+def test_the_divergence_from_a_certain_click_is_infinite():
+    assert round(stopping.bernoulli_divergence(0.5, 0.25), 4) == 0.1438
+    assert stopping.bernoulli_divergence(0.5, 1.0) == np.inf
+
+
+def test_a_proved_threshold_is_above_the_heuristic():
+    proved, heuristic = stopping.Threshold(2, 0.05, None, "proved"), stopping.Threshold(2, 0.05, None, "heuristic")
+    assert round(proved.between(100.0, 100.0), 1) == 30.4
+    assert round(heuristic.between(100.0, 100.0), 1) == 4.8
+
+
+def test_the_least_time_of_amounts():
+    assert round(stopping.least_stopping_time([1.0, 0.5], 0.05, noise=1.0)) == 85

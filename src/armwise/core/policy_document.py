@@ -130,13 +130,7 @@ def _mistake(document: Mapping[str, Any]) -> str:
 
 
 def put(path: FilePath, text: str) -> None:
-    """Write a text file, all of it or nothing: a reader never sees half of one.
-
-    >>> put("/no/such/folder/policy.json", "{}")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: /no/such/folder/policy.json cannot be written: there is no folder /no/such/folder
-    """
+    """Write a text file, all of it or nothing: a reader never sees half of one."""
     target = os.fspath(path)
     folder = os.path.dirname(target) or "."
     if not os.path.isdir(folder):
@@ -165,12 +159,7 @@ def describe(
     lessons: int = 0,
     ramp: Mapping[str, Any] | None = None,
 ) -> Policy:
-    """The document of an agent that is frozen as it is now.
-
-    >>> fixed = FrozenAgent((), {"kind": "fixed", "p": [0.5, 0.5]})
-    >>> describe(fixed, agent="UCB1", sees="nothing", encoder=None).document["rule"]["p"]
-    [0.5, 0.5]
-    """
+    """The document of an agent that is frozen as it is now."""
     models = [
         {
             "weights": model.weights.tolist(),
@@ -193,20 +182,12 @@ def describe(
 
 
 def fixed(p: Floats) -> FrozenAgent:
-    """A distribution that no context changes.
-
-    >>> fixed(np.array([0.5, 0.5])).rule
-    {'kind': 'fixed', 'p': [0.5, 0.5]}
-    """
+    """A distribution that no context changes."""
     return FrozenAgent((), {"kind": "fixed", "p": p.tolist()})
 
 
 def column_names(dim: int | None, columns: Sequence[str] | None) -> list[str]:
-    """The names of an agent's columns: those given, or x0, x1, ...
-
-    >>> column_names(2, None)
-    ['x0', 'x1']
-    """
+    """The names of an agent's columns: those given, or x0, x1, ..."""
     names = [f"x{i}" for i in range(dim or 0)] if columns is None else _names("columns", columns)
     if dim is not None and len(names) != dim:
         raise ValueError(f"columns must be {dim} names, one per column of the agent, got {len(names)}")
@@ -222,11 +203,7 @@ def _names(what: str, given: Sequence[str]) -> list[str]:
 
 
 def arm_names(n_arms: int | None, arms: Sequence[str] | None) -> list[str] | None:
-    """The names of an agent's arms, where it has as many: those given, or "0", "1", ...
-
-    >>> arm_names(2, None), arm_names(None, None)
-    (['0', '1'], None)
-    """
+    """The names of an agent's arms, where it has as many: those given, or "0", "1", ..."""
     if n_arms is None:
         if arms is not None:
             raise ValueError("arms are offered with each request here: leave them out")
@@ -238,13 +215,7 @@ def arm_names(n_arms: int | None, arms: Sequence[str] | None) -> list[str] | Non
 
 
 def finite(value: float) -> float:
-    """A number that JSON has.
-
-    >>> finite(float("inf"))
-    Traceback (most recent call last):
-    ...
-    ValueError: the policy has a number that is not finite: inf
-    """
+    """A number that JSON has."""
     if not math.isfinite(value):
         raise ValueError(f"the policy has a number that is not finite: {value}")
     return float(value)

@@ -61,15 +61,6 @@ class Saved:
 
     Each constructor argument is kept in an attribute of the same name (``seed`` apart); ``_learnt`` names the
     attributes that learning changes.
-
-    >>> class Counter(Saved):
-    ...     _learnt = ("n",)
-    ...     def __init__(self, step):
-    ...         self.step, self.n = step, 0
-    >>> counter = Counter(step=2)
-    >>> counter.n += counter.step
-    >>> loads(dumps(counter)).n
-    2
     """
 
     _learnt: ClassVar[tuple[str, ...]] = ()
@@ -108,11 +99,7 @@ def _parameters(make: Callable[..., None]) -> tuple[str, ...]:
 
 
 def differences(params: dict[str, Any], others: dict[str, Any]) -> list[str]:
-    """List the arguments in which two objects of one class differ; a ``dim`` of None equals any.
-
-    >>> differences({"lam": 1.0, "dim": None}, {"lam": 2.0, "dim": 3})
-    ['lam is 1.0 here and 2.0 there']
-    """
+    """List the arguments in which two objects of one class differ; a ``dim`` of None equals any."""
     found = []
     for name, mine in params.items():
         theirs = others[name]
@@ -239,12 +226,7 @@ def _decode_rng(state: dict[str, Any]) -> np.random.Generator:
 
 
 def dumps(thing: Saved) -> bytes:
-    """Serialise an object to the bytes that ``save`` writes.
-
-    >>> import armwise as aw
-    >>> dumps(aw.Exp3(n_arms=3, gamma=0.1))[:8]
-    b'ARMWISE!'
-    """
+    """Serialise an object to the bytes that ``save`` writes."""
     arrays: list[np.ndarray] = []
     tree = _encode(thing, arrays, type(thing).__name__)
     raw = [np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for a in arrays]
@@ -258,12 +240,7 @@ def dumps(thing: Saved) -> bytes:
 
 
 def loads(data: bytes, source: str = "") -> Any:
-    """Read the object that ``dumps`` wrote; raise ``LoadError`` with the reason for anything else.
-
-    >>> import armwise as aw
-    >>> loads(dumps(aw.Exp3(n_arms=3, gamma=0.1))).n_arms
-    3
-    """
+    """Read the object that ``dumps`` wrote; raise ``LoadError`` with the reason for anything else."""
     prefix = f"{source}: " if source else ""
     if data[: len(MAGIC)] != MAGIC:
         raise LoadError(f"{prefix}not an armwise file: it does not begin with ARMWISE!")
@@ -294,14 +271,7 @@ def loads(data: bytes, source: str = "") -> Any:
 
 
 def save(thing: Saved, path: str | os.PathLike[str]) -> None:
-    """Write to ``path`` atomically: a crash leaves the old file or the new one.
-
-    >>> import armwise as aw, tempfile, os
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.aw")
-    >>> save(aw.Exp3(n_arms=3, gamma=0.1), path)
-    >>> load(path).gamma
-    0.1
-    """
+    """Write to ``path`` atomically: a crash leaves the old file or the new one."""
     data, target = dumps(thing), Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
@@ -321,11 +291,5 @@ def save(thing: Saved, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an agent that ``agent.save(path)`` wrote; it continues exactly where it stopped.
-
-    >>> load("/no/such/file.aw")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file.aw'
-    """
+    """Load an agent that ``agent.save(path)`` wrote; it continues exactly where it stopped."""
     return loads(Path(path).read_bytes(), source=str(path))

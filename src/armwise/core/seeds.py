@@ -17,11 +17,7 @@ Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
 def purpose_seed(seed: Any, purpose: str) -> np.random.SeedSequence:
-    """The seed of one purpose: the same seed and label give the same stream, other labels unrelated ones.
-
-    >>> purpose_seed(0, "fold").generate_state(1)[0] != purpose_seed(0, "split").generate_state(1)[0]
-    np.True_
-    """
+    """The seed of one purpose: the same seed and label give the same stream, other labels unrelated ones."""
     key = zlib.crc32(purpose.encode())
     if isinstance(seed, np.random.SeedSequence):
         return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, key))
@@ -29,22 +25,12 @@ def purpose_seed(seed: Any, purpose: str) -> np.random.SeedSequence:
 
 
 def stream(seed: Seed, purpose: str) -> np.random.Generator:
-    """A generator for one purpose; a generator that is handed over is used as it is, None is unpredictable.
-
-    >>> bool(stream(0, "split").random() == np.random.default_rng(0).random())
-    False
-    >>> bool(stream(0, "split").random() == stream(0, "split").random())
-    True
-    """
+    """A generator for one purpose; a generator that is handed over is used as it is, None is unpredictable."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(purpose_seed(seed, purpose))
 
 
 def row_hashes(start: int, n: int, seed: int, purpose: str) -> NDArray[np.uint64]:
-    """A hash for each of the row numbers start, ..., start + n - 1: the same in every pass, however rows are batched.
-
-    >>> bool((row_hashes(0, 9, 0, "fold")[5:] == row_hashes(5, 4, 0, "fold")).all())
-    True
-    """
+    """A hash of each row number start, ..., start + n - 1: the same in every pass, however rows are batched."""
     offset = purpose_seed(seed, purpose).generate_state(1, np.uint64)[0]
     mixed = np.arange(start, start + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + offset
     # SplitMix64: neighbouring rows get unrelated hashes, so that periodic data cannot align with them.
@@ -55,9 +41,5 @@ def row_hashes(start: int, n: int, seed: int, purpose: str) -> NDArray[np.uint64
 
 
 def row_uniforms(start: int, n: int, seed: int, purpose: str) -> NDArray[np.float64]:
-    """A number in [0, 1) for each row number, from its hash.
-
-    >>> row_uniforms(0, 2, 0, "split").shape
-    (2,)
-    """
+    """A number in [0, 1) for each row number, from its hash."""
     return np.asarray(row_hashes(start, n, seed, purpose) >> np.uint64(11), np.float64) * 2.0**-53

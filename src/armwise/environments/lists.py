@@ -120,11 +120,7 @@ class ListBlock(Block):
 
 
 def click_measure(slot: int) -> str:
-    """The name of a slot's clicks among a run's measures.
-
-    >>> click_measure(0)
-    'clicks on slot 1'
-    """
+    """The name of a slot's clicks among a run's measures."""
     return f"clicks on slot {slot + 1}"
 
 

@@ -1,9 +1,4 @@
-"""The checks of the agent contract: every agent of the package passes them, and yours should too.
-
->>> import armwise as aw
->>> aw.testing.check_agent(aw.LinUCB(dim=3, alpha=0.5))[:2]
-('carries_its_theory', 'valid_probabilities')
-"""
+"""The checks of the agent contract: every agent of the package passes them, and yours should too."""
 
 from __future__ import annotations
 

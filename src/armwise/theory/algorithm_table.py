@@ -17,11 +17,7 @@ TableFormat = Literal["text", "markdown", "latex", "json"]
 
 @dataclass(frozen=True)
 class AlgorithmRow:
-    """One agent of the table.
-
-    >>> AlgorithmRow("Exp3", "", "O(sqrt(T K ln K))", False, False, True, True, "3", "best arm", "", "", "", "").agent
-    'Exp3'
-    """
+    """One agent of the table."""
 
     agent: str
     survey_row: str
@@ -72,21 +68,13 @@ _HEADINGS = ("Agent", "Survey's row", "Regret", "With high probability", "Infini
 
 
 class AlgorithmTable(str):
-    """The table as text in the requested format; ``rows`` has the same as data.
-
-    >>> AlgorithmTable("| a |", ()).rows
-    ()
-    """
+    """The table as text in the requested format; ``rows`` has the same as data."""
 
     rows: tuple[AlgorithmRow, ...]
     verdicts: Any
 
     def __new__(cls, text: str, rows: tuple[AlgorithmRow, ...], verdicts: Any = None) -> AlgorithmTable:
-        """Hold the text and its rows; with assumptions, also the verdict on every agent.
-
-        >>> AlgorithmTable("| a |", ()).verdicts is None
-        True
-        """
+        """Hold the text and its rows; with assumptions, also the verdict on every agent."""
         made = super().__new__(cls, text)
         made.rows, made.verdicts = rows, verdicts
         return made

@@ -20,9 +20,6 @@ _OWN_LETTERS = ("spectral_ucb", "ve")  # their d is an effective or a VC dimensi
 class Verdict:
     """Whether an agent fits, the reason, a call that makes it, and its bound for the user's sizes (None if the bound
     has constants that the sizes do not determine).
-
-    >>> verdicts(adversarial=True)["Exp3"].stays
-    True
     """
 
     agent: str
@@ -34,11 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdict on every agent, those that fit first; prints as text, ``data`` is for machines.
-
-    >>> "Exp4P" in [verdict.agent for verdict in verdicts(adversarial=True, high_probability=True).stay]
-    True
-    """
+    """The verdict on every agent, those that fit first; prints as text, ``data`` is for machines."""
 
     assumptions: dict[str, bool]
     verdicts: tuple[Verdict, ...]
@@ -46,20 +39,12 @@ class Verdicts:
 
     @property
     def stay(self) -> tuple[Verdict, ...]:
-        """The agents that fit, best first.
-
-        >>> "UCB1" in [verdict.agent for verdict in verdicts(horizon_known=False).stay]
-        True
-        """
+        """The agents that fit, best first."""
         return tuple(verdict for verdict in self.verdicts if verdict.stays)
 
     @property
     def go(self) -> tuple[Verdict, ...]:
-        """The agents that do not fit.
-
-        >>> "Exp3" in [verdict.agent for verdict in verdicts(horizon_known=False).go]
-        True
-        """
+        """The agents that do not fit."""
         return tuple(verdict for verdict in self.verdicts if not verdict.stays)
 
     def __getitem__(self, agent: str) -> Verdict:
@@ -69,11 +54,7 @@ class Verdicts:
         return iter(self.verdicts)
 
     def data(self) -> dict[str, Any]:
-        """Plain dicts and lists.
-
-        >>> verdicts(linear=False).data()["assumptions"]
-        {'linear': False}
-        """
+        """Plain dicts and lists."""
         return {"assumptions": self.assumptions, "verdicts": [asdict(verdict) for verdict in self.verdicts]}
 
     def __str__(self) -> str:
@@ -116,12 +97,6 @@ def verdicts(
     norm in the space of a kernel). ``horizon_known``: the number of rounds is known in advance. ``infinite_policies``:
     you compete with an infinite class. ``high_probability``: a bound in expectation is not enough. The sizes fill in
     the calls and the bounds.
-
-    >>> advice = verdicts(adversarial=False, linear=True, horizon_known=True, n_arms=10, dim=20)
-    >>> advice.stay[0].agent, advice.stay[0].call
-    ('LinUCB', 'aw.LinUCB(dim=20, alpha=aw.Ellipsoid(noise=0.1, norm=1.0, delta=0.05))')
-    >>> verdicts(linear=False)["LinUCB"].reason
-    'goes: it assumes linear rewards: E[r | x] = x.theta.'
     """
     assumptions = {
         "adversarial": adversarial,

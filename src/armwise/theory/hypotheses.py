@@ -25,33 +25,18 @@ _GAMMA_SLACK = 0.05
 
 
 def exp3(agent: Any, world: World, T: int) -> Letters | str:
-    """Exp3 with the gamma of Corollary 3.2, in any world with rewards in [0, 1].
-
-    >>> import armwise as aw
-    >>> exp3(aw.Exp3(n_arms=2, gamma=1.0), {}, T=10_000)
-    'its bound asks for gamma = 0.00898 at T = 10,000 (Exp3.theoretical), and gamma is 1'
-    """
+    """Exp3 with the gamma of Corollary 3.2, in any world with rewards in [0, 1]."""
     return _tuned_gamma(agent, "Exp3", agent.n_arms * math.log(agent.n_arms), T) or {"K": agent.n_arms}
 
 
 def exp4(agent: Any, world: World, T: int) -> Letters | str:
-    """Exp4 with its tuned gamma and a uniform expert among the experts, which every world's advice has.
-
-    >>> import armwise as aw
-    >>> exp4(aw.Exp4.theoretical(n_experts=4, n_arms=2, horizon=100), {}, T=100)
-    {'K': 2, 'N': 4}
-    """
+    """Exp4 with its tuned gamma and a uniform expert among the experts, which every world's advice has."""
     wrong = _tuned_gamma(agent, "Exp4", agent.n_arms * math.log(agent.n_experts), T)
     return wrong or {"K": agent.n_arms, "N": agent.n_experts}
 
 
 def exp4p(agent: Any, world: World, T: int) -> Letters | str:
-    """Exp4P made for at least this horizon, with ln(N / delta) <= K T.
-
-    >>> import armwise as aw
-    >>> exp4p(aw.Exp4P(n_experts=4, n_arms=2, horizon=50), {}, T=100)
-    'it is made for 50 rounds, and these are 100'
-    """
+    """Exp4P made for at least this horizon, with ln(N / delta) <= K T."""
     K, N = agent.n_arms, agent.n_experts
     if math.log(N / agent.delta) > K * agent.horizon:
         return f"its bound needs ln(N / delta) <= K T, and ln({N} / {agent.delta:g}) is more than {K * agent.horizon:,}"
@@ -59,12 +44,7 @@ def exp4p(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def per_context(agent: Any, world: World, T: int) -> Letters | str:
-    """Exp3 inside, with the gamma that suits T / C rounds: then (e - 1) gamma T + C K ln K / gamma is the bound.
-
-    >>> import armwise as aw
-    >>> per_context(aw.PerContext(aw.UCB1(n_arms=4)), {"C": 3}, T=300)
-    'its bound is for Exp3 inside, and UCB1 is inside'
-    """
+    """Exp3 inside, with the gamma that suits T / C rounds: then (e - 1) gamma T + C K ln K / gamma is the bound."""
     inner, K = agent.agent, agent.n_arms
     if type(inner).__name__ != "Exp3":
         return f"its bound is for Exp3 inside, and {type(inner).__name__} is inside"
@@ -75,13 +55,7 @@ def per_context(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def policy_arms(agent: Any, world: World, T: int) -> Letters | str:
-    """Exp3 over N policies, tuned to N arms; the policies are those that regret is measured against.
-
-    >>> import armwise as aw
-    >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> policy_arms(aw.PolicyArms(aw.Exp3.theoretical(2, 100), policies, 2), {"policies": policies}, T=100)
-    {'N': 2}
-    """
+    """Exp3 over N policies, tuned to N arms; the policies are those that regret is measured against."""
     if type(agent.agent).__name__ != "Exp3":
         return f"its bound is for Exp3 inside, and {type(agent.agent).__name__} is inside"
     N = len(agent.policies)
@@ -89,12 +63,7 @@ def policy_arms(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def ucb1(agent: Any, world: World, T: int) -> Letters | str:
-    """UCB1 with at least the published index: a larger one explores more, and its bound grows with it.
-
-    >>> import armwise as aw
-    >>> ucb1(aw.UCB1.theoretical(2), {}, T=100)
-    {'K': 2, 'scale': 1.0}
-    """
+    """UCB1 with at least the published index: a larger one explores more, and its bound grows with it."""
     scale = agent.params().get("scale", getattr(agent, "alpha", 1.0))
     if scale < 1.0:
         return f"its bound is for the published width and wider, and this one is {scale:g} of it: UCB1.theoretical"
@@ -102,12 +71,7 @@ def ucb1(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def beta_thompson(agent: Any, world: World, T: int) -> Letters | str:
-    """An average over worlds whose rates are drawn from the agent's prior.
-
-    >>> import armwise as aw
-    >>> beta_thompson(aw.BetaThompson(2), {"K": 2}, T=100)
-    'its bound is an average over worlds drawn from its prior, and this world does not draw its rates from it'
-    """
+    """An average over worlds whose rates are drawn from the agent's prior."""
     if tuple(world.get("prior", ())) != tuple(agent.prior):
         return (
             "its bound is an average over worlds drawn from its prior, and this world does not draw its rates from it"
@@ -116,12 +80,7 @@ def beta_thompson(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def epsilon_greedy(agent: Any, world: World, T: int) -> Letters | str:
-    """A constant epsilon above 0, and no model.
-
-    >>> import armwise as aw
-    >>> epsilon_greedy(aw.EpsilonGreedy(2, epsilon=0.0), {}, T=100)
-    'its bound needs epsilon > 0: without exploring, an arm that began badly is never tried again'
-    """
+    """A constant epsilon above 0, and no model."""
     if agent.model is not None:
         return "its bound is for arms without contexts, and this agent has a model"
     if agent.epsilon == 0.0:
@@ -135,11 +94,6 @@ def linucb(agent: Any, world: World, T: int) -> Letters | str:
     """LinUCB with an ellipsoid that covers the world's noise and norm, lam >= max(1, L^2), and no forgetting.
 
     With one model for each arm the ellipsoid's delta is each model's: all K hold with probability 1 - K delta.
-
-    >>> import armwise as aw
-    >>> world = {"linear": "features", "K": 4, "R": 0.1, "S": 1.0, "L": 1.0}
-    >>> linucb(aw.LinUCB(5, alpha=aw.Ellipsoid(1e-9, 1.0, 0.05)), world, T=100)
-    "its ellipsoid is for noise 1e-09, and this world's is 0.1"
     """
     alpha, lam = agent.alpha, agent.params().get("lam")
     if not hasattr(alpha, "norm"):
@@ -161,12 +115,7 @@ def linucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def lin_thompson(agent: Any, world: World, T: int) -> Letters | str:
-    """LinThompson with the theorem's scale for the world's noise, lam = 1, one model, ||x|| and ||theta|| at most 1.
-
-    >>> import armwise as aw
-    >>> lin_thompson(aw.LinThompson(5, v=0.1), {}, T=100)
-    "its bound is for the theorem's scale v_t, and this agent's is another: LinThompson.theoretical"
-    """
+    """LinThompson with the theorem's scale for the world's noise, lam = 1, one model, ||x|| and ||theta|| at most 1."""
     v, lam = agent.v, agent.params().get("lam")
     if not hasattr(v, "epsilon"):
         return "its bound is for the theorem's scale v_t, and this agent's is another: LinThompson.theoretical"
@@ -199,10 +148,6 @@ def cofine_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
     theta = U theta~ + rest, ||theta~|| <= S_coarse, ||rest|| <= S_rest. The fine width covers the noise and the rest,
     the coarse one the noise, theta~ and what the rest adds to the coarse rewards (at most L S_rest sqrt(T)).
-
-    >>> import numpy as np, armwise as aw
-    >>> cofine_ucb(aw.CoFineUCB(3, np.eye(3)[:, :1]), {"linear": "features", "K": 4, "S": 1, "L": 1, "R": 0.1}, T=100)
-    'its widths must cover how far theta lies from the subspace (S_rest) and along it (S_coarse), which nobody states'
     """
     facts = _linear(agent, world)
     if isinstance(facts, str):
@@ -235,14 +180,7 @@ def cofine_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def spectral_ucb(agent: Any, world: World, T: int) -> Letters | str:
-    """SpectralUCB on the world's own graph, with a norm and a noise that cover its rewards.
-
-    >>> import numpy as np, armwise as aw
-    >>> path = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    >>> agent = aw.SpectralUCB.theoretical(path, 100, noise=0.01)
-    >>> spectral_ucb(agent, {"laplacian": path, "norm": lambda lam: 0.5, "R": 0.1}, T=100)
-    "its width is for noise 0.01, and this world's is 0.1"
-    """
+    """SpectralUCB on the world's own graph, with a norm and a noise that cover its rewards."""
     if "laplacian" not in world:
         return _unstated("a graph")
     mine, theirs = agent.laplacian, world["laplacian"]
@@ -257,12 +195,7 @@ def spectral_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def gp_ucb(agent: Any, world: World, T: int) -> Letters | str:
-    """GPUCB and CGPUCB with the world's kernel and noise: FiniteArmsBeta for a draw, AgnosticBeta for a known norm.
-
-    >>> import armwise as aw
-    >>> gp_ucb(aw.GPUCB(aw.kernels.RBF(), beta=2.0), {}, T=100)
-    'its bound is for FiniteArmsBeta or AgnosticBeta, and beta is 2'
-    """
+    """GPUCB and CGPUCB with the world's kernel and noise: FiniteArmsBeta for a draw, AgnosticBeta for a known norm."""
     beta = agent.beta
     if not hasattr(beta, "delta"):
         return f"its bound is for FiniteArmsBeta or AgnosticBeta, and beta is {beta if beta is None else f'{beta:g}'}"
@@ -291,12 +224,7 @@ def gp_ucb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def sup_kernel_ucb(agent: Any, world: World, T: int) -> Letters | str:
-    """SupKernelUCB with the world's kernel, rewards in [0, 1] and a norm that half of eta covers.
-
-    >>> import armwise as aw
-    >>> sup_kernel_ucb(aw.SupKernelUCB(aw.kernels.RBF(), horizon=100), {}, T=100)
-    'its bound needs a kernel, which this world does not state'
-    """
+    """SupKernelUCB with the world's kernel, rewards in [0, 1] and a norm that half of eta covers."""
     wrong = _same_kernel(agent, world) or _scaled(agent) or _pooled(agent)
     wrong = wrong or _unit_rewards(world) or _horizon(agent, T) or _stages(agent)
     if wrong:
@@ -327,12 +255,7 @@ def balancing(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def corral(agent: Any, world: World, T: int) -> Letters | str:
-    """Corral with a first rate that is small beside the regret d* sqrt(n) of a base whose theorem asks for no rounds.
-
-    >>> import armwise as aw
-    >>> corral(aw.Corral([aw.UCB1(2), aw.UCB1(2)], horizon=100), {"span": 1.0, "d_star": 1.0}, T=100)
-    'its bound needs eta below 0.00226 for a base of regret 10, and eta is 0.141'
-    """
+    """Corral with a first rate that is small beside the regret d* sqrt(n) of a base whose theorem needs no rounds."""
     wrong = _unit_rewards(world) or _horizon(agent, T)
     if wrong:
         return wrong
@@ -349,13 +272,7 @@ def corral(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def epoch_greedy(agent: Any, world: World, T: int) -> Letters | str:
-    """EpochGreedy over the world's policies that counts its epochs; whatever their lengths, the bound sums over them.
-
-    >>> import armwise as aw
-    >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> epoch_greedy(aw.EpochGreedy(policies, 2, teaches="uniform"), {"policies": policies}, T=100)["N"]
-    2
-    """
+    """EpochGreedy over the world's policies, with counted epochs; the bound sums over them, whatever their lengths."""
     wrong = _same_policies(_policies(agent), world)
     if wrong:
         return wrong
@@ -368,14 +285,7 @@ def epoch_greedy(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def policy_elimination(agent: Any, world: World, T: int) -> Letters | str:
-    """PolicyElimination over the world's policies, with widths no smaller than the theorem's.
-
-    >>> import armwise as aw
-    >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> agent = aw.PolicyElimination(policies, 2, [[0.0]])
-    >>> policy_elimination(agent, {}, T=100)
-    'its bound needs the policies, which this world does not state'
-    """
+    """PolicyElimination over the world's policies, with widths no smaller than the theorem's."""
     wrong = _same_policies(_policies(agent), world) or _scaled(agent)
     return wrong or {"K": agent.n_arms, "N": agent.policies.n_policies, "delta": agent.delta}
 
@@ -384,24 +294,12 @@ ORDER_ONLY = "its paper proves the order of its regret, and no constant"
 
 
 def randomized_ucb(agent: Any, world: World, T: int) -> str:
-    """RandomizedUCB: the paper proves an order and no constant, so there is no number to print.
-
-    >>> import armwise as aw
-    >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> randomized_ucb(aw.RandomizedUCB.theoretical(policies, 2), {"policies": policies}, T=100)
-    'its paper proves the order of its regret, and no constant'
-    """
+    """RandomizedUCB: the paper proves an order and no constant, so there is no number to print."""
     return _same_policies(_policies(agent), world) or _scaled(agent) or ORDER_ONLY
 
 
 def iltcb(agent: Any, world: World, T: int) -> Letters | str:
-    """ILOVETOCONBANDITS over the world's policies with an exact oracle, psi >= 100 and epochs that at most double.
-
-    >>> import armwise as aw
-    >>> policies = [aw.Constant(0), aw.Constant(1)]
-    >>> iltcb(aw.ILoveToConBandits(policies, 2, psi=0.1), {"policies": policies}, T=100)
-    'its bound needs psi >= 100, and psi is 0.1: ILoveToConBandits.theoretical'
-    """
+    """ILOVETOCONBANDITS over the world's policies with an exact oracle, psi >= 100 and epochs that at most double."""
     wrong = _same_policies(_policies(agent), world)
     if wrong:
         return wrong
@@ -415,12 +313,7 @@ def iltcb(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def ve(agent: Any, world: World, T: int) -> Letters | str:
-    """VE with two arms, for this horizon, over a class that holds the world's policies.
-
-    >>> import armwise as aw
-    >>> ve(aw.VE(aw.policies.Stumps(dim=1), n_arms=2, horizon=1000), {}, T=2000)
-    'its bound needs the policies, which this world does not state'
-    """
+    """VE with two arms, for this horizon, over a class that holds the world's policies."""
     if agent.n_arms != 2:
         return f"its bound is for two arms, and there are {agent.n_arms}"
     if "policies" not in world:
@@ -435,10 +328,6 @@ def squarecb(agent: Any, world: World, T: int) -> Letters | str:
     """SquareCB over ridge with the constant gamma of the bound, for linear rewards in [0, 1] of norm at most 1.
 
     With one model for each arm, d of the letters is K times the context's.
-
-    >>> import armwise as aw
-    >>> squarecb(aw.SquareCB(5), {"linear": "features", "K": 4, "S": 1.0, "L": 1.0}, T=100)
-    'its bound is for a constant gamma: SquareCB.theoretical'
     """
     facts = _linear(agent, world)
     if isinstance(facts, str):
@@ -478,12 +367,7 @@ def _tuned_gamma(agent: Any, name: str, complexity: float, T: int, rounds: str =
 
 
 def lagrange(agent: Any, world: World, T: int) -> Letters | str:
-    """LagrangeCB with the constants of its bound, in a world that states its spend rate and has a null arm.
-
-    >>> import armwise as aw
-    >>> lagrange(aw.LagrangeCB(aw.SquareCB(3, n_arms=2), 100, 50.0), {"rate": 0.5, "null_arm": 0}, T=100)
-    'its bound is for a constant gamma, clipped estimates and prices by gradient: LagrangeCB.theoretical'
-    """
+    """LagrangeCB with the constants of its bound, in a world that states its spend rate and has a null arm."""
     if agent.dual != "gradient" or agent.exponent != 0.0 or agent.gamma is None or agent.max_cost != 1.0:
         return "its bound is for a constant gamma, clipped estimates and prices by gradient: LagrangeCB.theoretical"
     wrong = _budgeted(agent, world, T)
@@ -500,12 +384,7 @@ def lagrange(agent: Any, world: World, T: int) -> Letters | str:
 
 
 def lincbwk(agent: Any, world: World, T: int) -> Letters | str:
-    """LinCBwK with Z = T / B and the ellipsoid's widths, in a world that states its spend rate and has a null arm.
-
-    >>> import armwise as aw
-    >>> lincbwk(aw.LinCBwK(3, 100, 50.0), {"rate": 0.5, "null_arm": 0}, T=100)
-    'its bound is for the ellipsoid of its widths and Z = T / B: LinCBwK.theoretical'
-    """
+    """LinCBwK with Z = T / B and the ellipsoid's widths, in a world that states its spend rate and has a null arm."""
     if agent.alpha is None or agent.Z is None or agent.scale < 1.0:
         return "its bound is for the ellipsoid of its widths and Z = T / B: LinCBwK.theoretical"
     letters = {"d": agent.dim, "rate": agent.budget / T, "R": agent.alpha.noise, "models": agent.n_arms or 1}

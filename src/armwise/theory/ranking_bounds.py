@@ -11,9 +11,6 @@ def cascade_ucb1(T: int, L: int, gaps: Sequence[float]) -> float:
 
     ``gaps`` are how much less each of these arms attracts than the worst of the best list (Kveton et al. 2015,
     Theorem 2). In expectation.
-
-    >>> round(cascade_ucb1(T=100_000, L=16, gaps=[0.15] * 14))
-    12947
     """
     return sum(12.0 / gap for gap in gaps) * math.log(T) + math.pi**2 / 3.0 * L
 
@@ -26,9 +23,6 @@ def list_linucb(T: int, k: int, d: int, R: float, S: float, L: float, lam: float
     whose squares sum to at most 1, which makes their sum over time at most 2 ln(det A_T / lam^d) (the argument of Qin
     et al. 2014, Theorem 4.1; Zong et al. 2016). With probability 1 - delta, for a sum of rewards per slot; for a
     cascade, given that the ellipsoid holds, in expectation over who examines how far.
-
-    >>> round(list_linucb(T=10_000, k=4, d=10, R=0.5, S=1.0, L=1.0, lam=4.0, delta=0.05))
-    29774
     """
     grown = d * math.log1p(T * k * L**2 / (d * lam))
     alpha = R * math.sqrt(grown + 2.0 * math.log(1.0 / delta)) + math.sqrt(lam) * S
@@ -39,9 +33,6 @@ def toprank(T: int, k: int, L: int, delta: float) -> float:
     """TopRank: delta T k L^2 + k L + sqrt(4 k^3 L T ln(c sqrt(T) / delta)), in expectation.
 
     Lattimore et al. 2018, Theorem 1, with c = 4 sqrt(2 / pi) / erf(sqrt(2)).
-
-    >>> round(toprank(T=100_000, k=5, L=10, delta=1e-5))
-    96666
     """
     c = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
     return delta * T * k * L**2 + k * L + math.sqrt(4.0 * k**3 * L * T * math.log(c * math.sqrt(T) / delta))

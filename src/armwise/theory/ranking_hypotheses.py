@@ -12,12 +12,7 @@ from armwise.theory.hypotheses import Letters, World
 
 
 def cascade_ucb1(ranker: Any, world: World, T: int) -> Letters | str:
-    """A cascade without contexts, and at least the published index.
-
-    >>> import armwise as aw
-    >>> cascade_ucb1(aw.CascadeUCB1(3), {"model": "cascade", "K": 3, "gaps": [0.1]}, T=100)
-    {'L': 3, 'gaps': [0.1]}
-    """
+    """A cascade without contexts, and at least the published index."""
     if world.get("model") != "cascade" or "gaps" not in world:
         return "its bound is for a cascade whose attractions are the same in every round, and this world states none"
     if ranker.scale != 1.0:
@@ -26,12 +21,7 @@ def cascade_ucb1(ranker: Any, world: World, T: int) -> Letters | str:
 
 
 def list_linucb(ranker: Any, world: World, T: int) -> Letters | str:
-    """An ellipsoid around a ridge of at least k L^2, in a world whose attractions are linear.
-
-    >>> import armwise as aw
-    >>> list_linucb(aw.C2UCB(3), {}, T=100)
-    'its bound needs alpha=Ellipsoid(...), and alpha is None'
-    """
+    """An ellipsoid around a ridge of at least k L^2, in a world whose attractions are linear."""
     if not hasattr(ranker.alpha, "delta"):
         return f"its bound needs alpha=Ellipsoid(...), and alpha is {ranker.alpha}"
     missing = [letter for letter in ("k", "R", "S", "L") if letter not in world]
@@ -51,12 +41,7 @@ def list_linucb(ranker: Any, world: World, T: int) -> Letters | str:
 
 
 def toprank(ranker: Any, world: World, T: int) -> Letters | str:
-    """A click model without contexts; made for at least these rounds.
-
-    >>> import armwise as aw
-    >>> toprank(aw.TopRank(4, horizon=10), {"model": "cascade", "K": 4, "k": 2, "gaps": [0.1]}, T=100)
-    'it is made for 10 rounds, and these are 100'
-    """
+    """A click model without contexts; made for at least these rounds."""
     if "model" not in world or "gaps" not in world or "k" not in world:
         return "its bound is for clicks whose probabilities are the same in every round, and this world states none"
     if ranker.horizon < T:

@@ -206,3 +206,8 @@ def test_first_order_squarecb_has_gamma_over_the_variance() -> None:
     p[gaps == 0.0] = 1.0 - p[gaps > 0.0].sum()
     np.testing.assert_allclose(agent.probabilities(x), p, rtol=1e-9)
     assert 0.03**2 < variance < 0.1**2  # the noise, not the spread of the rewards
+
+
+def test_a_step_of_the_barrier_takes_from_the_arm_that_lost():
+    p = barrier_step(np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([1.0, 0.0]))
+    assert p.round(3).tolist() == [0.382, 0.618]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import armwise as aw
+from armwise.agents.experts.exp4p import noted_probabilities
 from armwise.core import saving
+from armwise.core.choices import Choice
 
 N, K, T = 7, 4, 10_000
 
@@ -211,3 +213,7 @@ def test_advised_saves_unless_an_expert_is_a_plain_function(tmp_path):
 def test_advised_refuses_what_it_cannot_use(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_note_carries_the_probabilities():
+    assert noted_probabilities(Choice(0, 0.5, [0.5, 0.5]), n_arms=2) == pytest.approx([0.5, 0.5])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
+from armwise.agents.linear.ridge_agent import width_of
 
 
 def reference_scores(X, history, alpha, lam, dim):
@@ -122,3 +123,9 @@ def test_regret_stays_under_the_bound_and_grows_no_faster_than_it():
     mean = np.mean(curves, axis=0)
     slope = np.polyfit(np.log([500, 1000, 2000, 4000]), np.log(mean[[499, 999, 1999, 3999]]), 1)[0]
     assert slope < aw.LinUCB.theory.exponent + 0.1
+
+
+def test_the_width_is_that_of_the_prior_mean():
+    assert width_of(None, [0.0, 1.0]) == 2
+    assert width_of(3, None) == 3
+    assert width_of(None, None) is None

@@ -9,7 +9,8 @@ import pytest
 
 import armwise as aw
 from armwise.agents.ranking.cascade import kl_upper
-from armwise.agents.ranking.examination import draw_rates
+from armwise.agents.ranking.examination import draw_rates, read_kappa
+from armwise.agents.ranking.ranker import last_click
 
 L, K, T = 7, 3, 150
 THETA = np.linspace(0.1, 0.7, L)
@@ -288,3 +289,12 @@ def test_an_agent_with_arms_of_its_own_fills_lower_slots_with_the_next_best() ->
         ranker.learn(np.ones(2), ranking, (rng.random(K) < THETA[list(ranking.arms)]).astype(float))
     whole, below = agent.probabilities(np.ones(2)), ranker.probabilities(np.ones(2), [3])
     assert below == pytest.approx(np.where(np.arange(L) == 3, 0.0, whole / (1.0 - whole[3])))
+
+
+def test_without_a_click_all_slots_were_examined():
+    assert last_click(np.array([1.0, 1.0, 0.0])) == 2
+    assert last_click(np.zeros(3)) == 3
+
+
+def test_kappa_is_read_as_numbers():
+    assert read_kappa([1, 0.6]) == pytest.approx([1.0, 0.6])

@@ -9,6 +9,7 @@ import pytest
 
 import armwise as aw
 from armwise import Choice
+from armwise.agents.wrappers.wrapper import expect_agent
 from armwise.core.saving import dumps, loads
 from tests.agents.wrappers.wrapped_agents import TABLE, Coin, Lookup, Recorder, lookups
 
@@ -252,3 +253,8 @@ def test_thompson_over_policies_knows_no_probability():
 def test_impossible_parameters_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_what_is_no_agent_is_named():
+    with pytest.raises(ValueError, match="agent must be an armwise agent, got int 3"):
+        expect_agent("agent", 3)

@@ -10,11 +10,28 @@ import struct
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from armwise.features.encoding.arms import read_arms
 from armwise.features.encoding.from_python import read_context
-from armwise.features.encoding.tokens import LIMITS, InvalidInput, hash_id, part, part_of
+from armwise.features.encoding.tokens import (
+    LIMITS,
+    NO_TOKENS,
+    InvalidInput,
+    RequestTokens,
+    blake2b,
+    count_keys,
+    count_tokens,
+    hash_id,
+    named_tokens,
+    part,
+    part_of,
+    read_json,
+    refuse_twice,
+    tail,
+    why,
+)
 from armwise.native.tokens import tokens
 
 NUMBERS = [
@@ -272,3 +289,73 @@ def test_a_path_that_is_hashed_again_and_again_is_the_same_every_time():
     assert check(text)
     with pytest.raises(InvalidInput, match="bytes on the way to one value"):
         part(b'{"%b": {"%b": {"%b": 1}}}' % (b"k" * 3000, b"k" * 3000, b"k" * 3000), "c")
+
+
+def test_a_key_twice_is_refused():
+    with pytest.raises(InvalidInput, match="a key appears twice in one object"):
+        part(b'{"a": 1, "a": 2}', "c")
+
+
+def test_null_has_no_token():
+    table = part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table
+    assert table.view(np.float64)[:, 1].tolist() == [9.0, 1.0]
+
+
+def test_tokens_are_counted():
+    assert count_tokens([part(b'{"a": 1}', "c"), NO_TOKENS]) == 1
+
+
+def test_the_tokens_of_one_arm():
+    two = tail([bytes(8), b"secondid"], [part(b'{"a": 1}', "a"), NO_TOKENS])
+    assert two.only(1).words[:8] == b"secondid"
+    assert two.only(0).n_tokens == 1
+
+
+def test_the_words_of_a_request():
+    request = RequestTokens(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NO_TOKENS]))
+    assert request.words[[0, 1, 5, 6]].tolist() == [1, 1, 0, 0]
+
+
+def test_a_request_with_one_of_its_arms():
+    assert RequestTokens(NO_TOKENS, tail([bytes(8), bytes(8)], [NO_TOKENS, NO_TOKENS])).only(1).tail.n == 1
+
+
+def test_texts_are_not_in_the_table_of_numbers():
+    arms = tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])
+    assert RequestTokens(part(b'{"a": 1, "d": "x"}', "c"), arms).table.shape == (3, 3)
+
+
+def test_the_hash_is_blake2b_of_eight_bytes():
+    assert hex(int.from_bytes(blake2b(b"1"), "little")) == "0x7637ba9f0342fcf6"
+
+
+def test_an_id_is_hashed_in_its_own_space():
+    assert hash_id("red") == blake2b(b"a\x1eired")
+
+
+def test_a_key_that_its_reader_did_not_find_is_there_twice():
+    with pytest.raises(InvalidInput, match="the body: a key appears twice in one object"):
+        refuse_twice("the body", b'{"a": "b:", "a": 2}', 1)
+
+
+def test_truncated_json_is_named():
+    with pytest.raises(InvalidInput, match="not JSON: Input data was truncated"):
+        read_json(b"[1, 2")
+
+
+def test_half_a_surrogate_pair_is_named():
+    text = b'{"name": "\\ud800"}'
+    assert why(ValueError("Input data was truncated"), text) == "half a surrogate pair in a string"
+
+
+def test_keys_of_nested_objects_are_counted():
+    assert count_keys({"a": [{"b": 1}, 2]}) == 2
+
+
+def test_a_dictionary_has_the_tokens_of_its_json():
+    assert part_of({"hour": 9}, "c") == part(b'{"hour": 9}', "c")
+
+
+def test_tokens_have_the_names_of_their_path():
+    found = named_tokens(b'{"user": {"city": "Oslo"}, "tags": ["new"], "hour": 9}', "c")
+    assert [token[0] for token in found] == ["user.city=Oslo", "tags=new", "hour"]

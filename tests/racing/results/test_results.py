@@ -13,7 +13,9 @@ import pytest
 
 import armwise as aw
 from armwise.racing import Result, Results, variants
-from armwise.racing.results.paired import holm
+from armwise.racing.results.certificates import certify
+from armwise.racing.results.paired import PairedDifference, holm
+from armwise.racing.run.heat import Heat
 
 WORLD = aw.environments.Linear(n_arms=4, dim=3)
 
@@ -260,3 +262,13 @@ def test_a_saved_race_is_read_in_a_new_process(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "race.aw")], capture_output=True, text=True,
                           env=environment)  # fmt: skip
     assert done.stdout == "[0]\n", done.stderr
+
+
+def test_without_a_recorded_run_there_is_no_certificate():
+    heat = Heat(aw.environments.Switching(n_arms=3), {"Exp3": aw.Exp3(n_arms=3)}, horizon=100)
+    assert certify(heat, None, 0.05) == "no run was recorded"
+
+
+def test_the_interval_of_a_difference_is_students():
+    difference = PairedDifference("A", "B", mean=-2.0, std_error=0.5, unpaired_std_error=1.0, seeds=11, p_value=0)
+    assert difference.interval() == pytest.approx((-3.114069, -0.885931))

@@ -97,6 +97,7 @@ OUTSIDE = {  # agent, world, what the sentence says
     "SquareCB, gamma": (aw.SquareCB.theoretical(5, 4, T // 10), DISJOINT, "asks for gamma"),
     "Explore": (aw.Explore(aw.Exp3.theoretical(4, T), 0.1), SWITCHING, "however arms are explored"),
     "Doubling": (aw.Doubling(lambda T: aw.Exp3(4, gamma=1.0)), SWITCHING, "asks for gamma"),
+    "Corral": (aw.Corral([aw.UCB1(4), aw.UCB1(4)], horizon=T), SWITCHING, "d_star"),
     "another comparator": (aw.Exp3.theoretical(4, T), LINEAR, "this world measures against"),
 }  # fmt: skip
 
@@ -203,3 +204,11 @@ def test_the_counter_examples_of_a_race_print_no_number():
     table = result.table().set_index("agent")
     assert table["bound"].isna().all()
     assert table.loc["b", "bound_note"].startswith("its bound needs epsilon > 0")
+
+
+def test_a_bound_is_against_the_worlds_comparator():
+    found = bound(aw.Exp3(n_arms=5), LINEAR, T)
+    assert (
+        found
+        == "its bound is against the best arm in hindsight, this world measures against the best arm of each round"
+    )

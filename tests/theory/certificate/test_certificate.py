@@ -10,6 +10,7 @@ import pytest
 import armwise as aw
 from armwise.theory.certificate import LOGISTIC, Link, RejectedCertificateWarning, Rounds
 from armwise.theory.certificate.confidence_sets import GeneralisedSet, KernelSet, PerArmSet, SharedSet
+from armwise.theory.certificate.statement import Fit
 
 T = 600
 
@@ -308,3 +309,14 @@ def test_a_row_of_a_race_has_the_certified_runs_own_regret_beside_its_certificat
 
     lines = _text(result).splitlines()
     assert f"seed {result.seeds[0]}: certified" in lines[0] and all(" <= " in line for line in lines[1:])
+
+
+def test_rounds_are_read_up_to_one():
+    rounds = Rounds.of_arrays(np.ones((5, 2, 3)), [0, 1, 0, 1, 1], [0.0, 1.0, 0.0, 1.0, 1.0])
+    assert len(rounds) == 5
+    assert rounds.n_arms == 2
+    assert [len(block) for block in rounds.blocks(upto=4)] == [4]
+
+
+def test_a_small_p_value_rejects():
+    assert Fit(1e-6, "rewards are not linear in these features").rejected

@@ -9,11 +9,7 @@ from armwise.native.choice import draw
 
 
 def kary_estimates(totals: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Mean rewards (0 before the first) and widths 1 / sqrt(n) (infinite before the first).
-
-    >>> kary_estimates(np.array([3.0, 0.0]), np.array([4.0, 0.0]))
-    (array([0.75, 0.  ]), array([0.5, inf]))
-    """
+    """Mean rewards (0 before the first) and widths 1 / sqrt(n) (infinite before the first)."""
     widths = np.full(counts.size, np.inf)
     np.divide(1.0, np.sqrt(counts), out=widths, where=counts > 0.0)
     return totals / np.maximum(counts, 1.0), widths
@@ -24,9 +20,6 @@ def draw_many(p: Floats, rng: np.random.Generator, n: int, *, ties: bool = False
 
     ``ties`` is for an index agent, whose distribution is uniform over the arms that tie, and which takes no number
     where only one is best.
-
-    >>> draw_many(np.array([0.0, 1.0]), np.random.default_rng(1), 3).arms
-    array([1, 1, 1])
     """
     if ties:
         best = np.flatnonzero(p)

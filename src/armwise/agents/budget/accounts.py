@@ -18,11 +18,6 @@ class ExactSums(saving.Saved):
 
     An account that must not be overdrawn cannot be a rounded sum: a thousand times 0.1 would be 100 or a little less
     or more, by the order of the additions. (The double 0.1 is above a tenth, so that a thousand of them are above 100.)
-
-    >>> sums = ExactSums(1)
-    >>> for _ in range(1000): sums.add([0.1])
-    >>> sums.rounded, sums.fits([100.0])
-    (array([100.]), False)
     """
 
     _learnt = ("units",)
@@ -32,39 +27,20 @@ class ExactSums(saving.Saved):
         self.units = [0] * size
 
     def add(self, values: Any, times: int = 1) -> None:
-        """Add amounts, as often as said (-1 takes them away).
-
-        >>> sums = ExactSums(2)
-        >>> sums.add([0.1, 0.5], times=3); sums.add([0.1, 0.5], times=-2); sums.rounded
-        array([0.1, 0.5])
-        """
+        """Add amounts, as often as said (-1 takes them away)."""
         self.units = [mine + times * _units(value) for mine, value in zip(self.units, values)]
 
     def fits(self, limits: Any) -> bool:
-        """Return whether every sum is at most its limit.
-
-        >>> sums = ExactSums(1)
-        >>> sums.add([0.25], times=4); sums.fits([1.0])
-        True
-        """
+        """Return whether every sum is at most its limit."""
         return all(mine <= _units(limit) for mine, limit in zip(self.units, limits))
 
     def rest(self, limits: Any) -> Floats:
-        """The rest of each limit, as the largest double not above it: an amount fits if it is at most this.
-
-        >>> sums = ExactSums(1)
-        >>> sums.add([0.1]); sums.rest([0.3])                        # the double 0.3 is below three tenths
-        array([0.2])
-        """
+        """The rest of each limit, as the largest double not above it: an amount fits if it is at most this."""
         return np.array([_below(_units(limit) - mine) for mine, limit in zip(self.units, limits)])
 
     @property
     def rounded(self) -> Floats:
-        """The sums, each as the double nearest to it.
-
-        >>> ExactSums(2).rounded
-        array([0., 0.])
-        """
+        """The sums, each as the double nearest to it."""
         return np.array([mine / (1 << _BITS) for mine in self.units])
 
 
@@ -89,11 +65,7 @@ class BudgetSpent(ValueError):
 
 
 def amounts(name: str, value: Any) -> tuple[float, ...]:
-    """One positive amount per resource: a number is one resource.
-
-    >>> amounts("budget", 3), amounts("budget", [1.0, 2.0])
-    ((3.0,), (1.0, 2.0))
-    """
+    """One positive amount per resource: a number is one resource."""
     vector = np.atleast_1d(as_floats(name, value))
     if vector.ndim != 1 or not vector.size or not (np.isfinite(vector).all() and (vector > 0).all()):
         raise ValueError(f"{name} must be a finite number > 0, or one per resource, got {value!r:.80}")
@@ -101,35 +73,19 @@ def amounts(name: str, value: Any) -> tuple[float, ...]:
 
 
 def plain(values: tuple[float, ...]) -> float | list[float]:
-    """The form in which a parameter is kept: one number as itself.
-
-    >>> plain((3.0,)), plain((1.0, 2.0))
-    (3.0, [1.0, 2.0])
-    """
+    """The form in which a parameter is kept: one number as itself."""
     return values[0] if len(values) == 1 else list(values)
 
 
 def refuse_negative(name: str, values: Floats | tuple[float, ...]) -> None:
-    """A ValueError for a cost below zero: what a budget pays does not come back.
-
-    >>> refuse_negative("cost", (0.5, -1.0))
-    Traceback (most recent call last):
-    ...
-    ValueError: cost must not be negative, got -1.0
-    """
+    """A ValueError for a cost below zero: what a budget pays does not come back."""
     lowest = float(np.min(values))
     if lowest < 0.0:
         raise ValueError(f"{name} must not be negative, got {lowest}")
 
 
 def offered(name: str, arm: int, n_arms: int) -> int:
-    """The arm itself, or a ValueError where the round does not have it: no other arm may take its place.
-
-    >>> offered("fallback", 2, 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: fallback is arm 2, but this round has arms 0 to 1: offer it in every round, or name one that is
-    """
+    """The arm itself, or a ValueError where the round does not have it: no other arm may take its place."""
     if arm >= n_arms:
         raise ValueError(
             f"{name} is arm {arm}, but this round has arms 0 to {n_arms - 1}: offer it in every round, or name one "

@@ -29,12 +29,7 @@ class PricedRounds(NamedTuple):
 
 
 def minimum(rounds: Sequence[PricedRounds], targets: Floats, gamma: float, most: float, start: Floats) -> Floats:
-    """The prices at which these rounds come to the targets, or pay nothing for what they need not.
-
-    >>> one = PricedRounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
-    >>> minimum([one], np.array([0.5]), 100.0, 1e3, np.ones(1)).round(2)  # both arms are worth as much then
-    array([1.])
-    """
+    """The prices at which these rounds come to the targets, or pay nothing for what they need not."""
     prices = np.clip(start, 1e-4 * most, 0.5 * most)
     value, gradient, hessian = _dual(rounds, targets, gamma, most, prices)
     for _ in range(_STEPS):
@@ -57,12 +52,7 @@ def minimum(rounds: Sequence[PricedRounds], targets: Floats, gamma: float, most:
 
 
 def spending(rounds: Sequence[PricedRounds], prices: Floats, gamma: float) -> Floats:
-    """The cost of the dual's distributions at these prices.
-
-    >>> one = PricedRounds(np.array([[0.0, 1.0]]), np.array([[[0.0, 1.0]]]), np.ones(1))
-    >>> spending([one], np.ones(1), 100.0)
-    array([0.5])
-    """
+    """The cost of the dual's distributions at these prices."""
     total = np.zeros(len(prices))
     for rewards, costs, shares in rounds:
         p, _ = distribution(rewards - np.einsum("i,nik->nk", prices, costs), gamma)
@@ -89,11 +79,7 @@ def _dual(
 
 
 def distribution(worth: Floats, gamma: float) -> tuple[Floats, Floats]:
-    """(n, K): 1 / (gamma (u - worth)), which add up to 1, and the sum of their squares.
-
-    >>> distribution(np.array([[0.0, 0.0]]), 10.0)[0]
-    array([[0.5, 0.5]])
-    """
+    """(n, K): 1 / (gamma (u - worth)), which add up to 1, and the sum of their squares."""
     gaps = gamma * (worth.max(axis=1, keepdims=True) - worth)
     u = np.ones((len(worth), 1))
     for _ in range(_INNER):  # from below: convex and falling, so that Newton's steps never pass the root

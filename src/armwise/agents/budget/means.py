@@ -16,11 +16,6 @@ class BoundedMeans(saving.Saved):
     For X in [0, 1] with mean m, (q / m)^X ((1 - q) / (1 - m))^(1 - X) is convex in X, so its expectation is at most
     1 for every q; mixed over q by Beta(1/2, 1/2) the product over the rewards is a supermartingale at the true mean,
     which passes 1 / delta with probability at most delta (Ville). What it has passed is not the mean.
-
-    >>> means = BoundedMeans(2, 0.05)
-    >>> for _ in range(50): means.add(1, 0.5)
-    >>> means.low.round(2), means.high.round(2)
-    (array([0.  , 0.27]), array([1.  , 0.73]))
     """
 
     _learnt = ("_n", "_sum", "low", "high")
@@ -31,12 +26,7 @@ class BoundedMeans(saving.Saved):
         self.low, self.high = np.zeros(n_arms), np.ones(n_arms)
 
     def add(self, arm: int, reward: float) -> None:
-        """One more reward of an arm.
-
-        >>> means = BoundedMeans(1, 0.05)
-        >>> means.add(0, 1.0); means.high
-        array([1.])
-        """
+        """One more reward of an arm."""
         self._n[arm] += 1.0
         self._sum[arm] += reward
         n, total = float(self._n[arm]), float(self._sum[arm])

@@ -15,10 +15,6 @@ def lowest(costs: Callable[[int], float], target: float, last: float) -> int:
     ``costs`` of a place fall as prices rise. A price seldom moves far from the ``last`` one: from there on in steps
     that double, until it is enclosed, then by halves. It is asked for its own place (but the dearest, which needs none)
     and for the one before.
-
-    >>> asked = []
-    >>> lowest(lambda place: asked.append(place) or 50.0 - place, 30.0, last=float(PRICES[19])), asked
-    (20, [19, 20])
     """
     low, high, step = 0, len(PRICES) - 1, 1
     place = min(int(np.searchsorted(PRICES, last)), high - 1)

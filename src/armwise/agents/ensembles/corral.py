@@ -93,11 +93,7 @@ class Corral(Ensemble):
 
 
 def barrier_step(p: Floats, rates: Floats, losses: Floats) -> Floats:
-    """The weights with 1 / p'_i = 1 / p_i + eta_i (loss_i - lam), lam such that they sum to 1, by bisection.
-
-    >>> barrier_step(np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([1.0, 0.0])).round(3)
-    array([0.382, 0.618])
-    """
+    """The weights with 1 / p'_i = 1 / p_i + eta_i (loss_i - lam), lam such that they sum to 1, by bisection."""
     low, high = float(losses.min()), float(losses.max())
     starts = (1.0 / p + rates * losses).tolist()  # lists: a few numbers each, and no call into NumPy fifty times
     steps = rates.tolist()

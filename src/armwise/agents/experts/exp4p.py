@@ -81,11 +81,7 @@ class Exp4P(WeightedExperts, Noting):
 
 
 def noted_probabilities(choice: Choice, n_arms: int) -> Floats:
-    """The vector p_t that a choice's note carries; ValueError if it is not one.
-
-    >>> noted_probabilities(Choice(0, 0.5, [0.5, 0.5]), n_arms=2)
-    array([0.5, 0.5])
-    """
+    """The vector p_t that a choice's note carries; ValueError if it is not one."""
     try:
         p = np.array(choice.note, dtype=np.float64)
     except (TypeError, ValueError):

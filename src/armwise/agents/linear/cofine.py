@@ -24,11 +24,6 @@ class HierarchicalRidge(saving.Saved):
 
     M = lam I + sum x x', w = M^-1 (sum x r + lam U w~); M~ = lam_coarse I + sum z z', w~ = M~^-1 sum z r.
     With a ``prior_mean`` r is what rewards bring beyond x.prior_mean, which is added to the means.
-
-    >>> model = HierarchicalRidge(np.array([[1.0], [0.0]]), lam=1.0, lam_coarse=1.0)
-    >>> model.update(np.array([1.0, 0.0]), 1.0)
-    >>> model.estimate(np.eye(2))[0]  # 1/2 from the data, and half of the coarse 1/2
-    array([0.75, 0.  ])
     """
 
     _learnt = ("_fine", "_coarse")
@@ -41,42 +36,21 @@ class HierarchicalRidge(saving.Saved):
 
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """The fine and the coarse model, U and the prior mean (empty: none), for the kernels.
-
-        >>> HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0).arrays[2]
-        array([[1.]])
-        """
+        """The fine and the coarse model, U and the prior mean (empty: none), for the kernels."""
         prior = np.empty(0) if self.prior_mean is None else self.prior_mean
         return self._fine.models, self._coarse.models, self.subspace, prior
 
     def update(self, x: Floats, reward: float) -> None:
-        """Learn one row and its reward, at both levels.
-
-        >>> model = HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0)
-        >>> model.update(np.ones(1), 1.0)
-        >>> model.estimate(np.ones((1, 1)))[0]
-        array([0.75])
-        """
+        """Learn one row and its reward, at both levels."""
         cofine.learn(*self.arrays, x, reward)
 
     def merge(self, other: HierarchicalRidge) -> None:
-        """Add what another has learnt, at both levels.
-
-        >>> a, b = (HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0) for _ in range(2))
-        >>> b.update(np.ones(1), 1.0)
-        >>> a.merge(b)
-        >>> a.estimate(np.ones((1, 1)))[0].round(9)
-        array([0.75])
-        """
+        """Add what another has learnt, at both levels."""
         self._fine.merge(other._fine)
         self._coarse.merge(other._coarse)
 
     def estimate(self, X: Floats) -> tuple[Floats, Floats, Floats]:
-        """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X.
-
-        >>> HierarchicalRidge(np.array([[1.0], [0.0]]), lam=4.0, lam_coarse=1.0).estimate(np.eye(2))
-        (array([0., 0.]), array([0.5, 0.5]), array([1., 0.]))
-        """
+        """Means w.x, fine widths ||x||_(M^-1) and coarse widths lam ||U' M^-1 x||_(M~^-1) of the rows of X."""
         return cofine.estimate(*self.arrays, self.lam, X)
 
 

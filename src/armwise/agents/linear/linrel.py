@@ -23,11 +23,6 @@ class TruncatedRidge(saving.Saved):
     the mean is w'c = u~' diag(1/l) U D'c and the noise it carries has norm ||w||, ||w||^2 = u~' diag(1/l) u~.
     With a ``prior_mean`` c is what the rewards bring beyond x.prior_mean, which is added to the means: cut directions
     have the prior's reward instead of 0.
-
-    >>> model = TruncatedRidge(dim=2)
-    >>> model.update(np.array([2.0, 0.0]), 3.0)
-    >>> model.estimate(np.eye(2), scale=10.0)
-    (array([1.5, 0. ]), array([5., 1.]))
     """
 
     _learnt = ("_gram", "_b")
@@ -40,35 +35,18 @@ class TruncatedRidge(saving.Saved):
         self._factors: tuple[Floats, int, Floats] | None = None
 
     def update(self, x: Floats, reward: float) -> None:
-        """Append a row to D and its reward to c.
-
-        >>> model = TruncatedRidge(dim=1)
-        >>> model.update(np.ones(1), 0.5)
-        >>> model.estimate(np.ones((1, 1)), scale=0.0)[0]
-        array([0.5])
-        """
+        """Append a row to D and its reward to c."""
         truncated.learn(self._gram, self._b, self._prior, x, reward)
         self._factors = None  # decomposed when next asked, at most once between two rewards
 
     def merge(self, other: TruncatedRidge) -> None:
-        """Append another's rows.
-
-        >>> a, b = TruncatedRidge(dim=1), TruncatedRidge(dim=1)
-        >>> b.update(np.ones(1), 0.5)
-        >>> a.merge(b)
-        >>> a.estimate(np.ones((1, 1)), scale=0.0)[0]
-        array([0.5])
-        """
+        """Append another's rows."""
         self._gram += other._gram
         self._b += other._b
         self._factors = None
 
     def estimate(self, X: Floats, scale: float) -> tuple[Floats, Floats]:
-        """Means w'c and widths ||w|| scale + ||v~|| of the rows of X.
-
-        >>> TruncatedRidge(dim=2).estimate(np.array([[3.0, 4.0]]), scale=1.0)
-        (array([0.]), array([5.]))
-        """
+        """Means w'c and widths ||w|| scale + ||v~|| of the rows of X."""
         if self._factors is None:
             self._factors = truncated.decompose(self._gram, self._b)
         return truncated.estimate(*self._factors, self._prior, X, scale)
@@ -78,9 +56,6 @@ class TruncatedRidge(saving.Saved):
         """D'D and D'c themselves, for a kernel that changes them, and the prior mean (empty: none).
 
         What was worked out from them is forgotten.
-
-        >>> TruncatedRidge(dim=1).sums
-        (array([[0.]]), array([0.]), array([], dtype=float64))
         """
         self._factors = None
         return self._gram, self._b, self._prior

@@ -26,11 +26,7 @@ def _check_size(X: Floats) -> None:
 
 
 class SparseRows(NamedTuple):
-    """The non-zeros of a context, one row per arm, in CSR form.
-
-    >>> SparseRows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).numbered()
-    (array([0, 1, 2]), array([3]), array([0, 0]), array([0.5, 1. ]))
-    """
+    """The non-zeros of a context, one row per arm, in CSR form."""
 
     indptr: Indices
     indices: Indices
@@ -38,41 +34,24 @@ class SparseRows(NamedTuple):
 
     @property
     def shape(self) -> tuple[int]:
-        """One entry, the number of rows; a CSR form does not know its columns.
-
-        >>> SparseRows(np.array([0, 1, 2]), np.array([3, 3]), np.array([0.5, 1.0])).shape
-        (2,)
-        """
+        """One entry, the number of rows; a CSR form does not know its columns."""
         return (len(self.indptr) - 1,)
 
     def numbered(self) -> tuple[Indices, Indices, Indices, Floats]:
-        """The form for the kernels: over the distinct coordinates, and for every entry the place of its own among them.
-
-        >>> SparseRows(np.array([0, 2]), np.array([7, 9]), np.array([1.0, 2.0])).numbered()[1]
-        array([7, 9])
-        """
+        """The form for the kernels: over the distinct coordinates, and for each entry the place of its own."""
         found, place = np.unique(self.indices, return_inverse=True)
         return self.indptr, found, place, self.data
 
 
 class SparseBlock:
-    """Contexts of many rounds, K rows each: a (T, K, dim) array, or one CSR form. ``block[t]`` is a round's rows.
-
-    >>> block = SparseBlock.joined([SparseRows(np.array([0, 1]), np.array([3]), np.array([0.5]))] * 4)
-    >>> len(block), len(block[1:3]), block[3].data
-    (4, 2, array([0.5]))
-    """
+    """Contexts of many rounds, K rows each: a (T, K, dim) array, or one CSR form. ``block[t]`` is a round's rows."""
 
     def __init__(self, contexts: Floats | SparseRows, n_arms: int) -> None:
         self.contexts, self.n_arms = contexts, n_arms
 
     @classmethod
     def joined(cls, rounds: list[SparseRows]) -> SparseBlock:
-        """The rounds of a list, all with as many rows.
-
-        >>> SparseBlock.joined([SparseRows(np.array([0, 1]), np.array([3]), np.array([0.5]))]).n_arms
-        1
-        """
+        """The rounds of a list, all with as many rows."""
         sizes = np.concatenate([np.diff(rows.indptr) for rows in rounds])
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         indices, data = np.concatenate([r.indices for r in rounds]), np.concatenate([r.data for r in rounds])
@@ -103,12 +82,7 @@ class SparseBlock:
         return SparseRows(indptr - indptr[0], indices[part], data[part])
 
     def play(self, posterior: Floats, rewards: Floats, *settings: Any) -> tuple[Indices, Floats, Floats]:
-        """The kernel for its form: arms, probabilities, rewards; ``settings`` are scale, draws, learns, generator.
-
-        >>> block, rng = SparseBlock(np.ones((2, 1, 1)), 1), np.random.default_rng(1)
-        >>> block.play(np.array([[0.0, 1.0]]), np.ones((2, 1)), 1.0, 2, True, rng)
-        (array([0, 0]), array([1., 1.]), array([1., 1.]))
-        """
+        """The kernel for its form: arms, probabilities, rewards; ``settings`` are scale, draws, learns, generator."""
         if isinstance(self.contexts, np.ndarray):
             return logistic.play_dense(posterior, self.contexts, rewards, *settings)
         return logistic.play(posterior, *self.contexts, rewards, *settings)

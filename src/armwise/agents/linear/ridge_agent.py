@@ -16,11 +16,7 @@ from armwise.models.ridge import Ridge
 
 
 def width_of(dim: int | None, prior_mean: Any) -> int | None:
-    """``dim``, or the columns of a prior mean; None where the first context says it.
-
-    >>> width_of(None, [0.0, 1.0]), width_of(3, None), width_of(None, None)
-    (2, 3, None)
-    """
+    """``dim``, or the columns of a prior mean; None where the first context says it."""
     if dim is None and prior_mean is not None:
         return int(np.shape(prior_mean)[-1]) if np.ndim(prior_mean) else None
     return None if dim is None else count("dim", dim)

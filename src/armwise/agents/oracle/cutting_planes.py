@@ -38,11 +38,6 @@ class LeastGap:
 
     ``P`` is feasible at every moment; ``gap`` bounds how much better the optimum can be. A step costs O(J N) for J
     distinct contexts and N policies, and a small linear program.
-
-    >>> sample = Sample(np.array([[0, 1]], np.uint8), np.ones(1), n_arms=2)
-    >>> solved = LeastGap(sample, np.array([0.0, 0.5]), mu=0.01, c=0.1, tolerance=1e-6).solve()
-    >>> solved.P.round(4), sample.variances(solved.P, 0.01).round(2)
-    (array([0.8827, 0.1173]), array([1.14, 8.  ]))
     """
 
     def __init__(

@@ -27,12 +27,6 @@ class History(Saved):
 
     Everything that the agents compute is a sum over rounds, so rounds that look alike to the oracle add up. A round
     costs one hash of its row; memory is one row a *distinct* context (N bytes for an explicit class of N policies).
-
-    >>> history = History(n_arms=2)
-    >>> for arm in (0, 1, 1):
-    ...     history.add(np.array([7.0]), arm, 2.0)
-    >>> history.seen, history.counts, history.gains, history.n
-    (array([[7.]]), array([3.]), array([[2., 4.]]), 3)
     """
 
     _learnt = ("seen", "counts", "gains", "n")
@@ -44,13 +38,7 @@ class History(Saved):
         self._tallies = np.empty((0, 1 + n_arms))  # how often, then the arms' totals
 
     def add(self, row: np.ndarray, arm: int, estimate: float) -> None:
-        """One more round: what was seen, the arm that was played, and r / p.
-
-        >>> history = History(n_arms=2)
-        >>> history.add(np.array([7.0]), 1, 0.5)
-        >>> history.gains
-        array([[0. , 0.5]])
-        """
+        """One more round: what was seen, the arm that was played, and r / p."""
         key = row.tobytes()
         at = self._places.get(key)
         if at is None:
@@ -166,13 +154,7 @@ class OracleAgent(Agent):
 
 
 def check_times(name: str, times: Any) -> Times:
-    """A schedule as ``next_time`` reads it.
-
-    >>> check_times("epochs", [4, 2])
-    Traceback (most recent call last):
-    ...
-    ValueError: epochs must be a number >= 1, an increasing list of whole numbers >= 1, or a function, got [4, 2]
-    """
+    """A schedule as ``next_time`` reads it."""
     if callable(times):
         function: Callable[[int], int] = times
         return function
@@ -191,11 +173,7 @@ def check_times(name: str, times: Any) -> Times:
 
 
 def next_time(times: Times, m: int, last: int) -> int:
-    """The m-th time of a schedule, m = 1, 2, ..., the one before it being ``last`` (0 before the first).
-
-    >>> [next_time(2.0, 1, 0), next_time(2.0, 2, 1), next_time(2.0, 3, 2), next_time([5, 7], 3, 7)]
-    [1, 2, 4, 14]
-    """
+    """The m-th time of a schedule, m = 1, 2, ..., the one before it being ``last`` (0 before the first)."""
     if callable(times):
         return max(last + 1, int(times(m)))
     if isinstance(times, (int, float)):

@@ -120,17 +120,7 @@ class ILoveToConBandits(OracleAgent):
 
 
 class Descent:
-    """Coordinate descent for the optimisation problem of Agarwal et al. 2014 over one history.
-
-    >>> import armwise as aw
-    >>> history = History(n_arms=2)
-    >>> for arm in (0, 1):
-    ...     history.add(np.array([0, 1], np.uint8), arm, float(arm))
-    >>> descent = Descent(aw.FinitePolicies([lambda x: 0, lambda x: 1]), history, mu=0.1, psi=100.0, warm=[])
-    >>> descent.run()
-    >>> descent.leader, sorted(descent.weights())
-    (1, [0, 1])
-    """
+    """Coordinate descent for the optimisation problem of Agarwal et al. 2014 over one history."""
 
     def __init__(self, oracle: Oracle, history: History, mu: float, psi: float, warm: list[tuple[Any, float]]) -> None:
         self.oracle, self.mu, self.calls = oracle, mu, 0

@@ -26,12 +26,7 @@ def smoothed(masses: NDArray[Any], mu: float) -> Floats:
 
 
 class Sample:
-    """Contexts that stand for their distribution: what each policy recommends in the distinct ones, and their shares.
-
-    >>> sample = Sample(np.array([[0, 1], [0, 1]], np.uint8), np.ones(2), n_arms=2)
-    >>> sample.variances(np.array([0.5, 0.5]), mu=0.1)
-    array([2., 2.])
-    """
+    """Contexts that stand for their distribution: what policies recommend in the distinct ones, and their shares."""
 
     def __init__(self, table: np.ndarray, counts: Floats, n_arms: int) -> None:
         self.table, self.n_arms = np.ascontiguousarray(table), n_arms  # as the kernels read it, once
@@ -53,11 +48,6 @@ def spread(sample: Sample, mu: float, start: Floats) -> tuple[Floats, float]:
     P(h) <- P(h) v_P(h) / sum(P v_P) climbs mean_x sum_a ln W'(x, a), whose gradient is proportional to v_P. Since
     sum(P v_P) <= K and ln v_P(h) is convex in P, the mean of the first k iterates has
     v(h) <= K exp(ln(1 / P_1(h)) / k): never more than 2 log2(1 / min P_1) steps, each O(J N).
-
-    >>> sample = Sample(np.array([[0, 1, 1, 1]], np.uint8), np.ones(1), n_arms=2)
-    >>> P, largest = spread(sample, 0.01, np.full(4, 0.25))
-    >>> bool(largest <= 2 ** 1.5), bool(sample.variances(P, 0.01).max() == largest)
-    (True, True)
     """
     limit, P, total, k = _ENOUGH * sample.n_arms, start, np.zeros_like(start), 0
     while True:
@@ -78,11 +68,6 @@ def tilted(sample: Sample, mu: float, leader: int, start: Floats) -> tuple[Float
 
     v_P is convex in P, so that along the line from ``spread`` to the leader the constraint holds up to one point,
     which is halved for; a tenth is left for mu to fall by before P has to be found again.
-
-    >>> sample = Sample(np.array([[0, 1]], np.uint8), np.ones(1), n_arms=2)
-    >>> P, largest = tilted(sample, 0.01, leader=1, start=np.array([0.5, 0.5]))
-    >>> bool(P[1] > 0.7), bool(largest <= 4.0)
-    (True, True)
     """
     # Half of a uniform start keeps every 1 / P_1(h) below 2N, which bounds the number of steps.
     even, limit = 0.5 * start + 0.5 / start.size, 2.0 * sample.n_arms / 1.1
@@ -104,9 +89,6 @@ def violation(gaps: Floats, v: Floats, flat: float, c: float) -> float:
     Only the point (gaps.Q, v.Q) matters, and for a given gap the largest v.Q lies on the upper hull of the N points;
     along an edge of it the difference is concave, so its largest value is at an end, at the parabola's own slope,
     or where the parabola leaves the flat part. O(N ln N).
-
-    >>> violation(np.array([0.0, 1.0]), np.array([3.0, 5.0]), flat=4.0, c=8.0)
-    0.414...
     """
     x, y = _upper_hull(gaps, v)
     corner = math.sqrt(flat / c) if c > 0.0 else math.inf

@@ -19,12 +19,7 @@ _CLOSE = 1e-10  # a step, as a share of 1 - q
 
 
 class CountingRanker(IndexRanker):
-    """A ranker that keeps, of each arm, how often it was examined and how often it was clicked.
-
-    >>> from armwise.agents.ranking.cascade import CascadeUCB1
-    >>> CascadeUCB1(n_arms=3).add_arm()
-    3
-    """
+    """A ranker that keeps, of each arm, how often it was examined and how often it was clicked."""
 
     sees = "nothing"
     n_arms: int
@@ -138,21 +133,13 @@ class CascadeKLUCB(CountingRanker):
 
 
 def ucb1_index(clicks: Floats, seen: Floats, t: int, scale: float = 1.0) -> Floats:
-    """The index of CascadeUCB1 in round t; an arm that was never examined has infinity.
-
-    >>> ucb1_index(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1)
-    array([0.5, inf])
-    """
+    """The index of CascadeUCB1 in round t; an arm that was never examined has infinity."""
     n = np.maximum(seen, 1.0)
     return np.where(seen > 0, clicks / n + scale * np.sqrt(1.5 * math.log(t) / n), np.inf)
 
 
 def kl_index(clicks: Floats, seen: Floats, t: int) -> Floats:
-    """The index of CascadeKL-UCB in round t; an arm that was never examined has infinity.
-
-    >>> kl_index(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1)
-    array([0.5, inf])
-    """
+    """The index of CascadeKL-UCB in round t; an arm that was never examined has infinity."""
     level = math.log(t) + 3.0 * math.log(max(math.log(t), 1.0)) if t > 1 else 0.0
     n = np.maximum(seen, 1.0)
     return np.where(seen > 0, kl_upper(clicks / n, level / n), np.inf)
@@ -164,9 +151,6 @@ def kl_upper(means: Floats, levels: Floats) -> Floats:
     Newton's method from above: kl is convex in q, so that it comes down to the root and never passes it. It starts at
     the smallest of three bounds: Pinsker's, the root of (q - p)^2 = 2 q level, and 1 - exp(-(level + entropy of p) /
     (1 - p)), as -ln q is not negative.
-
-    >>> kl_upper(np.array([0.5, 0.0]), np.array([0.1, 0.1])).round(4)
-    array([0.7129, 0.0952])
     """
     p = np.clip(means, 0.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -21,11 +21,7 @@ _DEEP = 18.0  # logarithms below the mode, beyond which a density is not looked 
 
 
 def read_kappa(kappa: ArrayLike) -> Floats:
-    """The checked chances that slots are examined: numbers in (0, 1], one per slot.
-
-    >>> read_kappa([1, 0.6])
-    array([1. , 0.6])
-    """
+    """The checked chances that slots are examined: numbers in (0, 1], one per slot."""
     values = as_floats("kappa", kappa).copy()
     if values.ndim != 1 or not values.size or not ((values > 0) & (values <= 1)).all():
         raise ValueError(f"kappa must have a number in (0, 1] for each slot, got {str(kappa)[:80]}")
@@ -33,12 +29,7 @@ def read_kappa(kappa: ArrayLike) -> Floats:
 
 
 class PositionRanker(Ranker):
-    """A ranker for position-based clicks: P(click) = kappa_slot theta_arm. It keeps counts of clicks by arm and slot.
-
-    >>> import armwise as aw
-    >>> aw.PositionUCB(n_arms=5, n_slots=2).examination
-    array([1., 1.])
-    """
+    """A ranker for position-based clicks: P(click) = kappa_slot theta_arm. It counts clicks by arm and slot."""
 
     sees = "nothing"
     feedback = "position-based"
@@ -138,11 +129,6 @@ def draw_rates(clicks: Floats, missed: Floats, factors: Floats, rng: np.random.G
 
     ``clicks`` (n,), ``missed`` (n, m), ``factors`` (m,). The density is log-concave: a grid narrows down on where its
     mass is, and the draw is uniform within the cell that its share picks.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x = draw_rates(np.full(2000, 3.0), np.full((2000, 1), 7.0), np.ones(1), rng)  # Beta(4, 8)
-    >>> abs(float(x.mean()) - 4 / 12) < 0.01
-    True
     """
     n = len(clicks)
     low, high = np.zeros(n), np.ones(n)

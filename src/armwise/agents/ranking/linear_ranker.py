@@ -20,12 +20,6 @@ class LinearRanker(TakesDim, Ranker):
 
     ``alpha=None`` is LinUCB's practical width: half a deviation of the noise as it is learnt, times sqrt(ln n).
     ``lam=None`` lets the ridge follow the size of the rows.
-
-    >>> import armwise as aw
-    >>> ranker = aw.C2UCB(seed=1)
-    >>> ranker.learn(np.eye(3), ranker.rank(np.eye(3), 2), [1.0, 0.0])
-    >>> ranker.dim
-    3
     """
 
     _learnt = ("dim", "_model", "_noise")

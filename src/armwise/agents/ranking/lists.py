@@ -17,9 +17,6 @@ class Offer(NamedTuple):
     ``available`` are the arms that may be shown (None: all), ``pinned`` the arms that have their slot already,
     ``categories`` one label per arm, and ``at_most`` how many arms of a category a list may hold: one number, or a
     number by label.
-
-    >>> Offer(available=(0, 2)).pinned
-    {}
     """
 
     available: tuple[int, ...] | None = None
@@ -54,13 +51,7 @@ class Ranking(NamedTuple):
 
 
 class OpenSlots:
-    """The slots of one list, filled from the top: which arms may still be shown.
-
-    >>> slots = OpenSlots(4, 2, Offer(available=(0, 1, 3)))
-    >>> slots.take(1)
-    >>> slots.free
-    array([0, 3])
-    """
+    """The slots of one list, filled from the top: which arms may still be shown."""
 
     def __init__(self, n_arms: int, k: int, offer: Offer | None = None) -> None:
         self.k = k
@@ -130,11 +121,7 @@ class OpenSlots:
 
 
 def read_offer(n_arms: int, k: int, available: Any, pinned: Any, categories: Any, at_most: Any) -> Offer | None:
-    """Check what a list may hold, and that k slots can be filled with it; None where any arm may stand anywhere.
-
-    >>> read_offer(3, 2, [True, False, True], None, None, None)
-    Offer(available=(0, 2), pinned={}, categories=None, at_most=None)
-    """
+    """Check what a list may hold, and that k slots can be filled with it; None where any arm may stand anywhere."""
     if k > n_arms:
         raise ValueError(f"k must be at most the number of arms, {n_arms}, got {k}: no list shows an arm twice")
     if available is None and not pinned and categories is None and at_most is None:

@@ -266,21 +266,13 @@ def fill(slots: OpenSlots, score: Scorer, rng: np.random.Generator) -> tuple[lis
 
 
 def first_click(outcomes: Floats) -> int:
-    """The number of slots that a cascade user examined: down to the first click, or all.
-
-    >>> first_click(np.array([0.0, 1.0, 0.0])), first_click(np.zeros(3))
-    (2, 3)
-    """
+    """The number of slots that a cascade user examined: down to the first click, or all."""
     clicked = np.flatnonzero(outcomes > 0)
     return int(clicked[0]) + 1 if clicked.size else len(outcomes)
 
 
 def last_click(outcomes: Floats) -> int:
-    """The least number of slots that a user of several clicks examined: down to the last click, or all without one.
-
-    >>> last_click(np.array([1.0, 1.0, 0.0])), last_click(np.zeros(3))
-    (2, 3)
-    """
+    """The least number of slots that a user of several clicks examined: down to the last click, or all without one."""
     clicked = np.flatnonzero(outcomes > 0)
     return int(clicked[-1]) + 1 if clicked.size else len(outcomes)
 

@@ -30,26 +30,13 @@ class Wrapper(Agent):
 
 
 def teach(agent: Agent, context: Any, choice: Choice, reward: float) -> None:
-    """``learn`` on input that was checked already.
-
-    >>> import armwise as aw
-    >>> agent = aw.UCB1(n_arms=2)
-    >>> teach(agent, None, Choice(0, 1.0), 1.0)
-    >>> agent.t
-    2
-    """
+    """``learn`` on input that was checked already."""
     agent._learn(context, choice, reward)
     agent._n_learnt += 1
 
 
 def expect_agent(name: str, value: Any) -> Agent:
-    """The agent itself, or a ValueError that names the argument.
-
-    >>> expect_agent("agent", 3)
-    Traceback (most recent call last):
-    ...
-    ValueError: agent must be an armwise agent, got int 3
-    """
+    """The agent itself, or a ValueError that names the argument."""
     if not isinstance(value, Agent):
         raise ValueError(f"{name} must be an armwise agent, got {type(value).__name__} {value!r:.80}")
     return value

@@ -24,10 +24,6 @@ def progress_bar(total: int | None, unit: str, *, show: bool | None = None, extr
 
 
 def in_notebook() -> bool:
-    """Return whether this runs in a Jupyter kernel.
-
-    >>> in_notebook()
-    False
-    """
+    """Return whether this runs in a Jupyter kernel."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")

@@ -24,11 +24,7 @@ from armwise.features.encoding.tokens import (
 
 
 class Arm(NamedTuple):
-    """One arm of a request, with its features read.
-
-    >>> read_arm(b'{"id": "pasta", "features": {"taste": "salty"}}').id
-    'pasta'
-    """
+    """One arm of a request, with its features read."""
 
     id: str
     features: PackedTokens
@@ -39,11 +35,7 @@ class Arm(NamedTuple):
 
 
 class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through it
-    """The arms of a request, field by field: each operation on a field is done for all arms at once.
-
-    >>> read_arms([b'"a"', b'"b"']).ids
-    ('a', 'b')
-    """
+    """The arms of a request, field by field: each operation on a field is done for all arms at once."""
 
     ids: tuple[str, ...]
     tail: ArmTokens  # their tokens, put together
@@ -55,11 +47,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     @property
     def raws(self) -> list[msgspec.Raw]:
-        """Each arm as it came, or as it is journaled; the list is not to be changed.
-
-        >>> bytes(read_arms([b'"a"']).raws[0])
-        b'"a"'
-        """
+        """Each arm as it came, or as it is journaled; the list is not to be changed."""
         if self._raws is None:
             if self._text:
                 self._raws = _each.decode(self._text)
@@ -71,22 +59,14 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     @property
     def journal(self) -> Any:
-        """Their form in the journal: all as one array, or each by itself; both are written the same.
-
-        >>> bytes(read_arms([b'"one"', b'"other"']).journal)
-        b'["one","other"]'
-        """
+        """Their form in the journal: all as one array, or each by itself; both are written the same."""
         if (self._text or self._raws is None) and len(text := self.text) < _LONG:
             return msgspec.Raw(text)
         return list(self.raws)
 
     @property
     def text(self) -> bytes:
-        """All of them as one JSON array.
-
-        >>> read_arms([b'"a"', b'{"id": "b"}']).text
-        b'["a",{"id": "b"}]'
-        """
+        """All of them as one JSON array."""
         if not self._text:
             if self._raws is None and self._write is not None:
                 self._text = b"[%b]" % b",".join(self._write())
@@ -96,41 +76,25 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
 
     @property
     def arms(self) -> Sequence[Arm]:
-        """Each arm by itself.
-
-        >>> read_arms([b'"a"']).arms[0].n_keys
-        0
-        """
+        """Each arm by itself."""
         if self._arms is None:
             self._arms = [read_arm(bytes(raw)) for raw in self.raws]
         return self._arms
 
     @property
     def features(self) -> list[PackedTokens]:
-        """The tokens of each one's features.
-
-        >>> read_arms([b'"a"']).features == [NO_TOKENS]
-        True
-        """
+        """The tokens of each one's features."""
         return [arm.features for arm in self.arms]
 
     @property
     def n_keys(self) -> int:
-        """The number of keys in their texts.
-
-        >>> read_arms([b'"a"', b'{"id": "b"}']).n_keys
-        1
-        """
+        """The number of keys in their texts."""
         if self._n_keys < 0:
             self._n_keys = sum([arm.n_keys for arm in self.arms])
         return self._n_keys
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
-        """Some of them, in this order.
-
-        >>> read_arms([b'"a"', b'"b"']).picked([1]).ids
-        ('b',)
-        """
+        """Some of them, in this order."""
         return _columns([self.arms[i] for i in positions])
 
 
@@ -143,15 +107,7 @@ _decoder = msgspec.json.Decoder(_Sent | str)
 
 
 def read_arm(text: bytes) -> Arm:
-    """An arm from its JSON; remembered, since a catalogue of arms comes again with every request.
-
-    >>> read_arm(b'"salad"').features.n_keys
-    0
-    >>> read_arm(b'7')
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: an arm: Expected `str | object`, got `int`
-    """
+    """An arm from its JSON; remembered, since a catalogue of arms comes again with every request."""
     return _remembered(text) if len(text) <= _LONG else _read(text)
 
 
@@ -179,13 +135,7 @@ _remembered = functools.lru_cache(maxsize=8192)(_read)
 
 
 def check_id(what: str, id: str) -> str:
-    """An id of 1 to 256 characters that UTF-8 can hold, none of them a control character.
-
-    >>> check_id("the event id", "")
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: the event id must have 1 to 256 characters, got 0
-    """
+    """An id of 1 to 256 characters that UTF-8 can hold, none of them a control character."""
     if not 0 < len(id) <= MAX_ID:
         raise InvalidInput(f"{what} must have 1 to {MAX_ID} characters, got {len(id)}")
     if not id.isprintable():
@@ -197,13 +147,7 @@ def check_id(what: str, id: str) -> str:
 
 
 def read_arms(texts: Sequence[bytes]) -> ArmColumns:
-    """All arms of a request; their ids must differ.
-
-    >>> read_arms([b'"a"', b'{"id": "a"}'])
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: two arms have the id 'a'
-    """
+    """All arms of a request; their ids must differ."""
     texts = tuple(texts)
     if sum(map(len, texts)) <= 16384:
         return _all_remembered(texts)
@@ -224,13 +168,7 @@ def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
 
 
 def check_ids(ids: Sequence[str]) -> None:
-    """InvalidInput if there is no arm, or two have the same id.
-
-    >>> check_ids([])
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: arms must not be empty
-    """
+    """InvalidInput if there is no arm, or two have the same id."""
     if not ids:
         raise InvalidInput("arms must not be empty")
     if len(set(ids)) != len(ids):

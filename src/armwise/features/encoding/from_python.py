@@ -36,11 +36,7 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def read_context(value: Any) -> tuple[bytes, PackedTokens]:
-    """A context as JSON, and its tokens.
-
-    >>> read_context({"hour": 9})[0]
-    b'{"hour":9}'
-    """
+    """A context as JSON, and its tokens."""
     if type(value) is dict:
         try:
             found = part_of(value, "c")
@@ -52,11 +48,7 @@ def read_context(value: Any) -> tuple[bytes, PackedTokens]:
 
 
 def read_named_arms(arms: Iterable[Any]) -> ArmColumns:
-    """The arms of a request: ids, or dictionaries with an id.
-
-    >>> read_named_arms(["a", {"id": "b", "price": 3}]).ids
-    ('a', 'b')
-    """
+    """The arms of a request: ids, or dictionaries with an id."""
     if type(arms) is not list and (isinstance(arms, (str, bytes, Mapping)) or not isinstance(arms, Iterable)):
         raise ValueError(f"arms must be a list of ids or dictionaries, got {type(arms).__name__}")
     every = list(arms)
@@ -142,13 +134,6 @@ def to_json(what: str, value: Any) -> bytes:
     """A context as JSON: an object with names, from a mapping, a dataclass, or a row of pandas or polars.
 
     A date becomes its parts (hour, weekday, month, ...), a set a sorted list; NaN and other gaps become null.
-
-    >>> to_json("context", {"device": "phone", "hour": 21, "gap": float("nan")})
-    b'{"device":"phone","hour":21,"gap":null}'
-    >>> to_json("context", [1, 2])
-    Traceback (most recent call last):
-    ...
-    ValueError: context must have names: a dictionary, a dataclass, or a row of a table, got list [1, 2]
     """
     if value is None:
         return b"{}"
@@ -178,11 +163,7 @@ def _written(what: str, plain: Any) -> bytes:
 
 
 def to_plain(where: str, value: Any) -> Any:
-    """Numbers, text, booleans, lists and dictionaries from whatever says it.
-
-    >>> to_plain("x", {"when": datetime.date(2026, 11, 16)})
-    {'when': {'year': 2026, 'month': '11', 'day': 16, 'weekday': 'Monday'}}
-    """
+    """Numbers, text, booleans, lists and dictionaries from whatever says it."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -251,11 +232,7 @@ def _date(value: datetime.date) -> dict[str, Any] | None:
 
 
 def arm_to_json(arm: Any) -> bytes:
-    """An arm: its id, or an object with an id whose other names are its features (or that has ``features``).
-
-    >>> arm_to_json("red"), arm_to_json({"id": "blue", "price": 3})
-    (b'"red"', b'{"id":"blue","features":{"price":3}}')
-    """
+    """An arm: its id, or an object with an id whose other names are its features (or that has ``features``)."""
     if isinstance(arm, str):
         return _written("an arm", arm)
     plain = to_plain("an arm", arm)

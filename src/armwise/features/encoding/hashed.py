@@ -12,16 +12,7 @@ MAX_DIM = 8192
 
 
 class HashedRows(Saved):
-    """Rows of ``dim`` hashed features, one for each arm.
-
-    >>> from armwise.features.encoding.running_scale import UNSCALED
-    >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, part, tail
-    >>> ids = [bytes(8), bytes(8)]
-    >>> arms = tail(ids, [part(b'{"taste": "salty"}', "a"), NO_TOKENS])
-    >>> stack = RequestTokens(part(b'{"time": "morning"}', "c"), arms)
-    >>> HashedRows(dim=16).rows(stack, UNSCALED).shape
-    (2, 16)
-    """
+    """Rows of ``dim`` hashed features, one for each arm."""
 
     def __init__(self, dim: int = 128, interactions: bool = True) -> None:
         self.dim = count("dim", dim)

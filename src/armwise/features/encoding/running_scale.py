@@ -17,78 +17,45 @@ MAX_NAMES = 4096  # numbers under later names stay 0: a hostile stream of names 
 
 
 class Scaling(msgspec.Struct, frozen=True, gc=False):
-    """The means and deviations of some names, sorted by hash: what a decision was made with.
-
-    >>> one = Scaling.joined(np.array([255], np.uint64), np.array([2.0]), np.array([0.5]))
-    >>> Scaling.of(one.journal).means
-    array([2.])
-    """
+    """The means and deviations of some names, sorted by hash: what a decision was made with."""
 
     packed: bytes  # all names' hashes, then all means, then all deviations, 8 little-endian bytes each
 
     @classmethod
     def joined(cls, names: Hashes, means: Floats, deviations: Floats) -> Scaling:
-        """From its three columns.
-
-        >>> Scaling.joined(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0)) == UNSCALED
-        True
-        """
+        """From its three columns."""
         return cls(names.tobytes() + means.tobytes() + deviations.tobytes())
 
     @classmethod
     def of(cls, journaled: str) -> Scaling:
-        """The scaling that ``journal`` wrote.
-
-        >>> Scaling.of("").names.size
-        0
-        """
+        """The scaling that ``journal`` wrote."""
         return cls(base64.b64decode(journaled)) if journaled else UNSCALED
 
     @property
     def columns(self) -> tuple[Hashes, Floats, Floats]:
-        """Names, means and deviations.
-
-        >>> [column.size for column in UNSCALED.columns]
-        [0, 0, 0]
-        """
+        """Names, means and deviations."""
         n = len(self.packed) // 24
         numbers = np.frombuffer(self.packed, np.float64)
         return np.frombuffer(self.packed, np.uint64, n), numbers[n : 2 * n], numbers[2 * n :]
 
     @property
     def names(self) -> Hashes:
-        """The names' hashes.
-
-        >>> UNSCALED.names.size
-        0
-        """
+        """The names' hashes."""
         return self.columns[0]
 
     @property
     def means(self) -> Floats:
-        """The mean under each name.
-
-        >>> UNSCALED.means.size
-        0
-        """
+        """The mean under each name."""
         return self.columns[1]
 
     @property
     def deviations(self) -> Floats:
-        """The deviation under each name.
-
-        >>> UNSCALED.deviations.size
-        0
-        """
+        """The deviation under each name."""
         return self.columns[2]
 
     @property
     def journal(self) -> str:
-        """For the journal: ``packed`` in base64.
-
-        >>> UNSCALED.journal
-        ''
-        """
+        """For the journal: ``packed`` in base64."""
         return base64.b64encode(self.packed).decode()
 
 
@@ -96,15 +63,7 @@ UNSCALED = Scaling(b"")
 
 
 class Scaler(Saved):
-    """The mean and spread of every named number, in a table that grows as names appear.
-
-    >>> from armwise.features.encoding.tokens import RequestTokens, part, tail
-    >>> scaler = Scaler()
-    >>> scaler.update(part(b'{"hour": 9}', "c").table, part(b'{"hour": 15}', "c").table)
-    >>> scaling = scaler.scaling(RequestTokens(part(b'{"hour": 9}', "c"), tail([], [])))
-    >>> scaling.means, scaling.deviations
-    (array([12.]), array([3.]))
-    """
+    """The mean and spread of every named number, in a table that grows as names appear."""
 
     _learnt = ("names", "counts", "means", "squares")
 
@@ -115,14 +74,7 @@ class Scaler(Saved):
         self.squares: Floats = np.zeros(0)
 
     def update(self, *tables: Table) -> None:
-        """Take in the numbers of some decisions, in order: the same to the bit as one after the other.
-
-        >>> from armwise.features.encoding.tokens import part
-        >>> scaler = Scaler()
-        >>> scaler.update(part(b'{"hour": 9, "day": 2}', "c").table)
-        >>> scaler.counts
-        array([1., 1.])
-        """
+        """Take in the numbers of some decisions, in order: the same to the bit as one after the other."""
         table = tables[0] if len(tables) == 1 else as_table(tables)
         if welford(self.names, self.counts, self.means, self.squares, table, False):
             return
@@ -140,14 +92,7 @@ class Scaler(Saved):
         welford(self.names, self.counts, self.means, self.squares, table, True)
 
     def take(self, stack: RequestTokens) -> None:
-        """``update`` with the numbers of one request.
-
-        >>> from armwise.features.encoding.tokens import RequestTokens, part, tail
-        >>> scaler = Scaler()
-        >>> scaler.take(RequestTokens(part(b'{"hour": 9}', "c"), tail([], [])))
-        >>> scaler.means
-        array([9.])
-        """
+        """``update`` with the numbers of one request."""
         arms = stack.tail
         if not take_numbers(
             stack.context.counted, arms.words, arms.n, self.names, self.counts, self.means, self.squares
@@ -155,10 +100,5 @@ class Scaler(Saved):
             self.update(stack.table)
 
     def scaling(self, stack: RequestTokens) -> Scaling:
-        """Mean and deviation of each number in a request that has varied.
-
-        >>> from armwise.features.encoding.tokens import NO_TOKENS, RequestTokens, part, tail
-        >>> Scaler().scaling(RequestTokens(part(b'{"hour": 9}', "c"), tail([], []))).names.size
-        0
-        """
+        """Mean and deviation of each number in a request that has varied."""
         return Scaling.joined(*varied(self.names, self.counts, self.means, self.squares, stack.table))

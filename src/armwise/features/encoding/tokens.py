@@ -29,32 +29,18 @@ Table = NDArray[np.uint64]  # rows of three: hash of a token, the bits of its nu
 
 
 class InvalidInput(ValueError):
-    """A request that cannot be honoured; the message says why.
-
-    >>> part(b'{"a": 1, "a": 2}', "c")
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: a key appears twice in one object
-    """
+    """A request that cannot be honoured; the message says why."""
 
 
 class PackedTokens(msgspec.Struct, frozen=True, gc=False):
-    """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric.
-
-    >>> part(b'{"hour": 9, "city": "Oslo", "vip": null}', "c").table.view(np.float64)[:, 1]
-    array([9., 1.])
-    """
+    """The tokens of one context or of one arm's features, before scaling: hash, bits of the number, whether numeric."""
 
     counted: bytes  # how many tokens, then the rows of the table: joining bytes is quicker than joining small arrays
     n_keys: int
 
     @property
     def table(self) -> Table:
-        """The tokens as an array.
-
-        >>> NO_TOKENS.table.shape
-        (0, 3)
-        """
+        """The tokens as an array."""
         return as_table([self.counted[8:]])
 
 
@@ -64,11 +50,7 @@ _TWICE = "a key appears twice in one object"
 
 
 def count_tokens(parts: Sequence[PackedTokens]) -> int:
-    """The number of tokens of some parts.
-
-    >>> count_tokens([part(b'{"a": 1}', "c"), NO_TOKENS])
-    1
-    """
+    """The number of tokens of some parts."""
     return (sum([len(part.counted) for part in parts]) - 8 * len(parts)) // _ROW.size
 
 
@@ -79,31 +61,18 @@ _ROW = struct.Struct("8sdQ")
 
 
 class ArmTokens(msgspec.Struct, frozen=True, gc=False):
-    """The tokens of a request's arms, made once for all requests with these arms.
-
-    >>> tail([bytes(8)], [NO_TOKENS]).n
-    1
-    """
+    """The tokens of a request's arms, made once for all requests with these arms."""
 
     n: int
     words: bytes  # per arm the hash of its id, the number of tokens and three words for each
 
     @property
     def n_tokens(self) -> int:
-        """The number of tokens of all arms.
-
-        >>> tail([bytes(8)], [part(b'{"a": 1}', "a")]).n_tokens
-        1
-        """
+        """The number of tokens of all arms."""
         return (len(self.words) - 16 * self.n) // _ROW.size
 
     def only(self, arm: int) -> ArmTokens:
-        """The tokens of one arm.
-
-        >>> two = tail([bytes(8), b"secondid"], [part(b'{"a": 1}', "a"), NO_TOKENS])
-        >>> two.only(1).words[:8], two.only(0).n_tokens
-        (b'secondid', 1)
-        """
+        """The tokens of one arm."""
         if len(self.words) == 16 * self.n:
             return ArmTokens(1, self.words[16 * arm : 16 * arm + 16])
         start, own = 0, self._size(0)
@@ -117,52 +86,32 @@ class ArmTokens(msgspec.Struct, frozen=True, gc=False):
 
 
 def tail(ids: Sequence[bytes], arms: Sequence[PackedTokens]) -> ArmTokens:
-    """The tokens of some arms; ``ids`` are the hashes of their ids.
-
-    >>> len(tail([bytes(8)], [NO_TOKENS]).words)
-    16
-    """
+    """The tokens of some arms; ``ids`` are the hashes of their ids."""
     pieces = [b""] * (2 * len(arms))
     pieces[::2], pieces[1::2] = ids, [arm.counted for arm in arms]
     return ArmTokens(len(arms), b"".join(pieces))
 
 
 class RequestTokens(msgspec.Struct, frozen=True, gc=False):
-    """The tokens of a request.
-
-    >>> RequestTokens(part(b'{"time": "morning"}', "c"), tail([bytes(8)], [NO_TOKENS])).words[[0, 1, 5, 6]]
-    array([1, 1, 0, 0], dtype=uint64)
-    """
+    """The tokens of a request."""
 
     context: PackedTokens
     tail: ArmTokens
 
     def only(self, arm: int) -> RequestTokens:
-        """The tokens of the context and one arm.
-
-        >>> RequestTokens(NO_TOKENS, tail([bytes(8), bytes(8)], [NO_TOKENS, NO_TOKENS])).only(1).tail.n
-        1
-        """
+        """The tokens of the context and one arm."""
         return RequestTokens(self.context, self.tail.only(arm))
 
     @property
     def words(self) -> NDArray[np.uint64]:
         """The number of arms, then the context, then for each arm the hash of its id and its features; of both the
         number of tokens and three words for each.
-
-        >>> len(RequestTokens(NO_TOKENS, tail([bytes(8)], [NO_TOKENS])).words)
-        4
         """
         return _words((self.tail.n.to_bytes(8, "little"), self.context.counted, self.tail.words))
 
     @property
     def table(self) -> Table:
-        """The numeric tokens as one table.
-
-        >>> arms = tail([bytes(8)], [part(b'{"b": 2, "c": 3}', "a")])
-        >>> RequestTokens(part(b'{"a": 1, "d": "x"}', "c"), arms).table.shape
-        (3, 3)
-        """
+        """The numeric tokens as one table."""
         return as_table([numeric(self.context.counted, self.tail.words, self.tail.n)])
 
 
@@ -173,31 +122,18 @@ def _words(pieces: Iterable[Any]) -> NDArray[np.uint64]:
 
 
 def as_table(pieces: Iterable[Any]) -> Table:
-    """Tokens, one below the other.
-
-    >>> table = part(b'{"a": 1}', "c").table
-    >>> as_table([table, table]).shape
-    (2, 3)
-    """
+    """Tokens, one below the other."""
     return _words(pieces).reshape(-1, 3)
 
 
 def blake2b(token: bytes) -> bytes:
-    """BLAKE2b with an 8-byte digest: an unsigned integer, little-endian.
-
-    >>> hex(int.from_bytes(blake2b(b"1"), "little"))
-    '0x7637ba9f0342fcf6'
-    """
+    """BLAKE2b with an 8-byte digest: an unsigned integer, little-endian."""
     return hashlib.blake2b(token, digest_size=8).digest()
 
 
 @functools.lru_cache(maxsize=65536)
 def hash_id(id: str) -> bytes:
-    """The hash of an arm's id.
-
-    >>> hash_id("red") == blake2b(b"a\\x1eired")
-    True
-    """
+    """The hash of an arm's id."""
     return blake2b(b"a\x1ei" + id.encode())
 
 
@@ -205,26 +141,14 @@ ONE = int.from_bytes(blake2b(b"1"), "little")
 
 
 def refuse_twice(what: str, text: bytes, n_keys: int) -> None:
-    """InvalidInput if a JSON text has more keys than its reader found: then one appears twice in an object.
-
-    >>> refuse_twice("the body", b'{"a": "b:", "a": 2}', 1)
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: the body: a key appears twice in one object
-    """
+    """InvalidInput if a JSON text has more keys than its reader found: then one appears twice in an object."""
     # Every key has a colon: where there are no more colons than different keys, no key is there twice.
     if text.count(b":") != n_keys and scan(text)[1] != n_keys:
         raise InvalidInput(f"{what}: {_TWICE}")
 
 
 def read_json(text: bytes) -> Any:
-    """Decode JSON within bounds: nesting, no repeated keys, no NaN; InvalidInput with the reason otherwise.
-
-    >>> read_json(b'[1, 2')
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: not JSON: Input data was truncated
-    """
+    """Decode JSON within bounds: nesting, no repeated keys, no NaN; InvalidInput with the reason otherwise."""
     value, n_keys = _decode(text)
     if count_keys(value) != n_keys:
         raise InvalidInput(_TWICE)
@@ -243,21 +167,12 @@ def _decode(text: bytes) -> tuple[Any, int]:
 
 
 def why(error: Exception, text: bytes) -> str:
-    """The message of the JSON reader, or the true cause where it misleads.
-
-    >>> text = b'{"name": "\\\\ud800"}'
-    >>> why(ValueError("Input data was truncated"), text)
-    'half a surrogate pair in a string'
-    """
+    """The message of the JSON reader, or the true cause where it misleads."""
     return "half a surrogate pair in a string" if _LONE.search(text) else str(error)
 
 
 def count_keys(value: Any) -> int:
-    """The keys of all objects in a decoded JSON value.
-
-    >>> count_keys({"a": [{"b": 1}, 2]})
-    2
-    """
+    """The keys of all objects in a decoded JSON value."""
     if isinstance(value, dict):
         return len(value) + sum(count_keys(v) for v in value.values() if isinstance(v, (dict, list)))
     if isinstance(value, list):
@@ -266,11 +181,7 @@ def count_keys(value: Any) -> int:
 
 
 def part(text: bytes, space: str) -> PackedTokens:
-    """The tokens of a JSON object or list of objects.
-
-    >>> len(part(b'[{"taste": "salty"}, {"n": 3}]', "a").table)
-    2
-    """
+    """The tokens of a JSON object or list of objects."""
     value, n_keys = _decode(text)
     if not isinstance(value, (dict, list)):
         raise InvalidInput(
@@ -287,11 +198,7 @@ def part(text: bytes, space: str) -> PackedTokens:
 
 
 def part_of(value: Any, space: str) -> PackedTokens:
-    """The tokens of a dictionary, or of a list of them; TypeError if there is anything in it that JSON does not have.
-
-    >>> part_of({"hour": 9}, "c") == part(b'{"hour": 9}', "c")
-    True
-    """
+    """The tokens of a dictionary, or of a list of them; TypeError if it holds anything that JSON does not have."""
     try:
         [packed], n_keys, _ = tokens([value], _SPACES[space], None, LIMITS)
     except ValueError as error:
@@ -300,11 +207,7 @@ def part_of(value: Any, space: str) -> PackedTokens:
 
 
 def named_tokens(text: bytes, space: str) -> list[tuple[str, int, float, bool]]:
-    """The tokens of a JSON object with their names: name, hash, number, whether it is to be scaled.
-
-    >>> [token[0] for token in named_tokens(b'{"user": {"city": "Oslo"}, "tags": ["new"], "hour": 9}', "c")]
-    ['user.city=Oslo', 'tags=new', 'hour']
-    """
+    """The tokens of a JSON object with their names: name, hash, number, whether it is to be scaled."""
     texts: list[bytes] = []
     _name(space.encode(), read_json(text), texts, b"")
     found = []

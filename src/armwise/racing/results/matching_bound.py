@@ -20,11 +20,6 @@ class Bound:
 
     ``at(T)`` is the bound of an agent made for T rounds. ``curve(T)`` is the bound of this agent: if the agent is made
     for one horizon, its bound there holds for every earlier round too, because regret only grows.
-
-    >>> import armwise as aw
-    >>> found = bound(aw.Exp3.theoretical(5, 100), aw.environments.Switching(n_arms=5), horizon=100)
-    >>> round(found.curve(100)), found.vacuous_until, found.holds
-    (75, None, 'in expectation')
     """
 
     curve: Callable[[int], float]
@@ -35,12 +30,7 @@ class Bound:
 
     @property
     def vacuous_until(self) -> int | None:
-        """The first T at which the bound is below T times the largest regret of a round; None if it already is.
-
-        >>> import armwise as aw
-        >>> bound(aw.Exp3.theoretical(5, 20), aw.environments.Switching(n_arms=5), horizon=20).vacuous_until
-        56
-        """
+        """The first T at which the bound is below T times the largest regret of a round; None if it already is."""
         if self.at(self.horizon) < self.span * self.horizon:
             return None
         low, high = self.horizon, 2 * self.horizon
@@ -59,12 +49,6 @@ def bound(agent: Player, world: Environment, horizon: int, letters: Mapping[str,
 
     A bound exists only if it is against the world's comparator and the theorem's hypotheses hold for the agent's
     parameters and for what the world states about itself. ``letters`` adds constants that neither states.
-
-    >>> import armwise as aw
-    >>> bound(aw.Exp3(n_arms=5), aw.environments.Switching(n_arms=5), horizon=1000)
-    'its bound asks for gamma = 0.0684 at T = 1,000 (Exp3.theoretical), and gamma is 0.1'
-    >>> bound(aw.Exp3(n_arms=5), aw.environments.Linear(n_arms=5), horizon=100)
-    'its bound is against the best arm in hindsight, this world measures against the best arm of each round'
     """
     theory = getattr(agent, "theory", None)
     if theory is None or theory.regret_bound is None:

@@ -34,11 +34,7 @@ class PairedDifference:
     adjusted: float = math.nan
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The t interval of the mean difference.
-
-        >>> PairedDifference("A", "B", mean=-2.0, std_error=0.5, unpaired_std_error=1.0, seeds=11, p_value=0).interval()
-        (-3.11..., -0.88...)
-        """
+        """The t interval of the mean difference."""
         if self.seeds < 2:
             return (math.nan, math.nan)
         with needs():

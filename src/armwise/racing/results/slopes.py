@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slope:
-    """Regret grows like T^value between the first horizon and the last; ``low`` to ``high`` is a 95 % interval.
-
-    >>> print(Slope(0.52, 0.47, 0.57, (1000, 8000), 20))
-    0.52 (0.47 to 0.57)
-    """
+    """Regret grows like T^value between the first horizon and the last; ``low`` to ``high`` is a 95 % interval."""
 
     value: float
     low: float

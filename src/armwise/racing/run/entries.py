@@ -59,11 +59,7 @@ def enter(name: str, world: Environment, horizon: int) -> Agent:
 
 
 def enter_ranker(name: str, world: ListWorld, horizon: int) -> Ranker:
-    """Build a ranker of this class for a world of lists, or one that lets an agent of this class fill slot by slot.
-
-    >>> enter_ranker("LinUCB", aw.environments.Lists(n_arms=5, dim=4), horizon=100)
-    SlotBySlot(agent=LinUCB(dim=4, ...), feedback='cascade', kappa=None)
-    """
+    """Build a ranker of this class for a world of lists, or one that lets an agent of this class fill slot by slot."""
     cls = getattr(aw, name)
     if issubclass(cls, Ranker) and name != "SlotBySlot":
         ranker: Ranker = _built(cls, world, horizon)

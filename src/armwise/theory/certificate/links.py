@@ -13,11 +13,7 @@ from armwise.core.agent import Floats
 
 @dataclass(frozen=True)
 class Link:
-    """An increasing ``mean`` with its derivative ``slope``, between ``low`` > 0 and ``high`` wherever x . theta may be.
-
-    >>> Link(np.tanh, lambda u: 1 / np.cosh(u) ** 2, low=0.4, high=1.0).high
-    1.0
-    """
+    """An increasing ``mean`` with its derivative ``slope``, within ``low`` > 0 and ``high`` wherever x . theta is."""
 
     mean: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]

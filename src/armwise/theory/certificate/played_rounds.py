@@ -39,12 +39,7 @@ class RoundsBlock:
 
 
 class Rounds:
-    """Rounds that can be read again and again: ``make`` starts from the first one each time.
-
-    >>> rounds = Rounds.of_arrays(np.ones((5, 2, 3)), [0, 1, 0, 1, 1], [0.0, 1.0, 0.0, 1.0, 1.0])
-    >>> len(rounds), rounds.n_arms, [len(block) for block in rounds.blocks(upto=4)]
-    (5, 2, [4])
-    """
+    """Rounds that can be read again and again: ``make`` starts from the first one each time."""
 
     def __init__(self, make: Callable[[], Iterator[RoundsBlock]], n: int, n_arms: int) -> None:
         self._make, self._n, self.n_arms = make, n, n_arms

@@ -20,11 +20,7 @@ class RejectedCertificateWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Fit:
-    """A lack-of-fit test: a small ``p_value`` means that the assumption of the certificate does not fit the rounds.
-
-    >>> Fit(1e-6, "rewards are not linear in these features").rejected
-    True
-    """
+    """A lack-of-fit test: a small ``p_value`` means that the assumption of the certificate does not fit the rounds."""
 
     p_value: float
     finding: str
@@ -46,14 +42,6 @@ class Certificate:
 
     ``curve`` is the bound after each of ``rounds``; all of these bounds hold at once. Where ``fit`` rejects the
     assumption nothing is proved: ``regret`` and ``curve`` are infinite, and ``claimed`` is the bound it would imply.
-
-    >>> import armwise as aw
-    >>> rng = np.random.default_rng(1)
-    >>> X = rng.normal(size=(500, 3, 2)) / 3
-    >>> arms, theta = rng.integers(3, size=500), np.array([0.5, -0.5])
-    >>> rewards = X[np.arange(500), arms] @ theta + 0.1 * rng.normal(size=500)
-    >>> print(aw.certificate(X, arms, rewards, noise=0.1, norm=1.0))
-    Regret after 500 rounds is at most 112.9, with probability 0.95, if rewards are linear in these features, ...
     """
 
     regret: float
@@ -67,21 +55,11 @@ class Certificate:
 
     @property
     def applies(self) -> bool:
-        """Whether the rounds do not contradict the assumption.
-
-        >>> import armwise as aw
-        >>> aw.certificate(np.ones((3, 2, 1)), [0, 0, 1], [0.0, 1.0, 1.0], norm=1.0).applies
-        True
-        """
+        """Whether the rounds do not contradict the assumption."""
         return self.fit is None or not self.fit.rejected
 
     def data(self) -> dict[str, Any]:
-        """Plain numbers and words, for JSON.
-
-        >>> import armwise as aw
-        >>> aw.certificate(np.ones((3, 2, 1)), [0, 0, 1], [0.0, 1.0, 1.0], norm=1.0).data()["delta"]
-        0.05
-        """
+        """Plain numbers and words, for JSON."""
         return {
             "regret": self.regret if self.applies else None,
             "rounds": self.horizon,

@@ -154,3 +154,8 @@ def test_schedules():
     for wrong in (0.5, "doubling", [2, 2], [], [1.5], True, np.nan):
         with pytest.raises(ValueError, match="epochs must be"):
             check_times("epochs", wrong)
+
+
+def test_a_schedule_that_falls_is_refused():
+    with pytest.raises(ValueError, match="epochs must be a number >= 1, an increasing list of whole numbers >="):
+        check_times("epochs", [4, 2])

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import armwise as aw
-from armwise.agents.oracle.oracles.sklearn_oracles import SklearnEstimator, _examples, _linear
+from armwise.agents.oracle.oracles.sklearn_oracles import EstimatorPolicy, SklearnEstimator, _examples, _linear
 from armwise.core import saving
 
 RNG = np.random.default_rng(0)
@@ -207,3 +207,8 @@ def test_linear_models_are_asked_without_checks_and_answer_the_same(model, n_cla
     with pytest.raises(ValueError, match="NaN"):
         wrapped.predict(np.full((1, 4), np.nan))
     assert _linear(type(model)) is not None and _linear(type(GaussianNB())) is None and _linear(SGDRegressor) is None
+
+
+def test_the_arm_that_is_predicted_most_is_played():
+    up, down = (SklearnEstimator.wrap(LinearRegression().fit([[0.0], [1.0]], y)) for y in ([0, 1], [1, 0]))
+    assert EstimatorPolicy([down, up]).many([[0.2], [0.8]]).tolist() == [0, 1]

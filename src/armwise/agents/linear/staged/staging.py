@@ -49,11 +49,6 @@ class Staged(Merging, Noting, Generic[M]):
 
     The proof needs stages that know nothing of each other; data does not. With ``pooled`` one model answers for all
     stages and learns every reward, also those of rule 1: a reward is then worth as much as in any other agent.
-
-    >>> import armwise as aw
-    >>> agent = aw.SupLinUCB(dim=2, horizon=1000, delta=0.1, seed=1)
-    >>> agent.n_stages, agent.choose(np.eye(2)).note
-    (7, 3)
     """
 
     not_exported = "each round passes through stages, and the choice must remember which", "LinUCB"

@@ -157,11 +157,7 @@ OracleLike = Oracle | PoliciesLike
 
 
 def as_oracle(value: OracleLike, name: str = "oracle") -> Oracle:
-    """The oracle itself, or the explicit class of the policies given as a list or as a table of actions.
-
-    >>> as_oracle([lambda x: 0, lambda x: 1]).n_policies
-    2
-    """
+    """The oracle itself, or the explicit class of the policies given as a list or as a table of actions."""
     if isinstance(value, Oracle):
         return value
     if isinstance(value, (list, tuple, np.ndarray)):

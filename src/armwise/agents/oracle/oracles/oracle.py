@@ -28,11 +28,6 @@ class Oracle(Saved, ABC):
 
     A subclass defines ``_argmax``, ``_act``, ``_update`` and ``best``; ``_see`` where it wants to remember something
     other than the context (an explicit class remembers what each policy recommends).
-
-    >>> import armwise as aw
-    >>> oracle = aw.FinitePolicies([aw.Constant(0), aw.Constant(1)])
-    >>> oracle.argmax(np.zeros((2, 3)), [[0.0, 1.0], [0.5, 0.4]])
-    1
     """
 
     regresses: ClassVar[bool] = False  # whether ``_observe`` fits what was played, instead of guessing every arm

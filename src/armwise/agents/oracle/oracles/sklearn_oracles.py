@@ -27,10 +27,6 @@ class SklearnEstimator(Saved):
 
     Only classes of scikit-learn itself are saved, and only those whose fitted attributes are numbers and arrays
     (linear models, naive Bayes and their pipelines; forests are not, and say so).
-
-    >>> from sklearn.linear_model import Ridge
-    >>> SklearnEstimator.wrap(Ridge(alpha=2.0)).params()
-    {'name': 'sklearn.linear_model._ridge:Ridge', 'settings': {'alpha': 2.0, ...}}
     """
 
     def __init__(self, name: str, settings: dict[str, Any]) -> None:
@@ -44,12 +40,7 @@ class SklearnEstimator(Saved):
 
     @classmethod
     def wrap(cls, thing: Any) -> Self:
-        """The wrapper around an estimator that exists already.
-
-        >>> from sklearn.linear_model import Ridge
-        >>> SklearnEstimator.wrap(Ridge()).thing
-        Ridge()
-        """
+        """The wrapper around an estimator that exists already."""
         wrapper = cls.__new__(cls)
         wrapper.thing = thing
         return wrapper
@@ -72,12 +63,7 @@ class SklearnEstimator(Saved):
         vars(self.thing).update(_unpack(state))
 
     def unfitted(self) -> SklearnEstimator:
-        """Another with the same settings.
-
-        >>> from sklearn.linear_model import Ridge
-        >>> SklearnEstimator.wrap(Ridge(alpha=2.0).fit([[1.0]], [1.0])).unfitted().thing
-        Ridge(alpha=2.0)
-        """
+        """Another with the same settings."""
         with needs("sklearn"):
             from sklearn.base import clone
 
@@ -95,12 +81,7 @@ class SklearnEstimator(Saved):
             self.thing.fit(X, y, **options)
 
     def predict(self, X: Floats) -> np.ndarray:
-        """The predictions of the fitted estimator.
-
-        >>> from sklearn.linear_model import Ridge
-        >>> SklearnEstimator.wrap(Ridge(alpha=0.0).fit([[0.0], [1.0]], [0.0, 2.0])).predict(np.array([[0.5]])).round(6)
-        array([1.])
-        """
+        """The predictions of the fitted estimator."""
         kind: type = type(self.thing)
         answer = _linear(kind) if hasattr(self.thing, "coef_") else None
         if answer is not None and _plain(X):
@@ -155,23 +136,13 @@ def _class(model: Any, X: Floats) -> np.ndarray:
 def one_thread() -> Any:
     """OpenMP and BLAS on one thread while an estimator works: it sees few rows at a time, for which starting threads
     costs far more than they save.
-
-    >>> with one_thread():
-    ...     sum([1, 2])
-    3
     """
     with needs("sklearn"):
         return thread_pools().limit(limits=1)
 
 
 class EstimatorPolicy(Policy):
-    """The arm that a fitted classifier predicts, or whose fitted regressor predicts most (the first, if they tie).
-
-    >>> from sklearn.linear_model import LinearRegression
-    >>> up, down = (SklearnEstimator.wrap(LinearRegression().fit([[0.0], [1.0]], y)) for y in ([0, 1], [1, 0]))
-    >>> EstimatorPolicy([down, up]).many([[0.2], [0.8]])
-    array([0, 1])
-    """
+    """The arm that a fitted classifier predicts, or whose fitted regressor predicts most (the first, if they tie)."""
 
     def __init__(self, models: list[SklearnEstimator]) -> None:
         self.models = models
@@ -184,13 +155,6 @@ class EstimatorPolicy(Policy):
 class ExampleLearner(Saved):
     """One estimator taught example by example: by ``partial_fit`` where it has one, otherwise by fitting all examples
     again whenever their number has grown by the factor ``refit`` since the last time.
-
-    >>> from sklearn.linear_model import LinearRegression
-    >>> learner = ExampleLearner(SklearnEstimator.wrap(LinearRegression()), refit=1.0)
-    >>> for x in (0.0, 1.0):
-    ...     learner.add(np.array([[x]]), np.array([2.0 * x]), np.ones(1))
-    >>> learner.predict(np.array([[0.5]])).round(6)
-    array([1.])
     """
 
     _learnt = ("_X", "_y", "_weights", "_n_fitted", "_model")
