@@ -265,7 +265,7 @@ def clock() -> None:
 
 
 def http(turns: int = 40) -> None:
-    """POST /v1/rankings: 10 of 1,000 items with 20 features, in turns with a decision between them; all learn."""
+    """POST /v1/rankings: 10 of 1,000 items with 20 features, and a decision between them; in turns, and all learn."""
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -277,35 +277,47 @@ def http(turns: int = 40) -> None:
         ) as process:
             try:
                 with aw.Client(f"http://127.0.0.1:{port}", retries=60) as client:
-                    size = _in_turns(client, rng, turns)
+                    size = _in_turns(client, rng, turns, lambda: _processor_seconds(process.pid))
             finally:
                 process.terminate()
     print(f"a body of {size / 1024:.0f} KiB; the service takes {Config().max_body / 1024:.0f} KiB")
 
 
-def _in_turns(client: Any, rng: np.random.Generator, turns: int) -> int:
-    times: dict[str, list[float]] = {"rank": [], "decide": []}
+def _processor_seconds(pid: int) -> float:
+    """The processor time of all threads of a process so far (Linux)."""
+    return float(sum(int(file.read_text().split()[0]) for file in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9)
+
+
+def _in_turns(client: Any, rng: np.random.Generator, turns: int, processor: Callable[[], float]) -> int:
+    rows = rng.uniform(0, 1, (turns + 5, 1000, 20)).round(3).tolist()
+    items = [
+        [{"id": f"item {i}", "features": {f"f{j}": x for j, x in enumerate(row)}} for i, row in enumerate(some)]
+        for some in rows
+    ]
+    stored = json.loads(client.send("POST", "/v1/catalogues", json.dumps({"arms": items[0]}).encode()))["catalogue"]
+    kinds: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
+        "a list of new arms": ("/v1/rankings", lambda turn: {"arms": items[turn], "k": 10}),
+        "a list of arms sent before": ("/v1/rankings", lambda turn: {"arms": items[0], "k": 10}),
+        "a list of a catalogue": ("/v1/rankings", lambda turn: {"catalogue": stored, "k": 10}),
+        "a decision between new arms": ("/v1/decisions", lambda turn: {"arms": items[turn]}),
+        "a decision of a catalogue": ("/v1/decisions", lambda turn: {"catalogue": stored}),
+    }
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in kinds}
     size = 0
     for turn in range(turns + 5):
-        rows = rng.uniform(0, 1, (1000, 20)).round(3).tolist()
-        arms = [{"id": f"item {i}", "features": {f"f{j}": x for j, x in enumerate(row)}} for i, row in enumerate(rows)]
-        body = json.dumps({"context": {"hour": turn % 24}, "arms": arms, "k": 10}).encode()
-        for name, path in (("rank", "/v1/rankings"), ("decide", "/v1/decisions")):
-            sent = body if name == "rank" else body.replace(b', "k": 10}', b"}")
-            start = time.perf_counter()
+        for name, (path, asked) in kinds.items():
+            sent = json.dumps({"context": {"hour": turn % 24}} | asked(turn)).encode()
+            size, began, start = max(size, len(sent)), processor(), time.perf_counter()
             answer = json.loads(client.send("POST", path, sent))
+            took = time.perf_counter() - start
             if turn >= 5:
-                times[name].append(time.perf_counter() - start)
-            if name == "rank":
-                shown = [slot["arm"] for slot in answer["slots"]]
-                client.reward(answer["id"], {shown[turn % 10]: 1.0})
-            else:
-                client.reward(answer["id"], 1.0)
-        size = len(body)
-    ranked, decided = (float(np.median(times[name])) for name in ("rank", "decide"))
-    common.report(f"HTTP, 10 of 1,000 items, 20 features, median of {turns}", common.duration(ranked),
-                  "one decision between them", common.duration(decided), decided / ranked,
-                  f"p90 {common.duration(float(np.quantile(times['rank'], 0.9)))}")  # fmt: skip
+                times[name].append((took, processor() - began))
+            client.reward(answer["id"], {answer["slots"][turn % 10]["arm"]: 1.0} if "slots" in answer else 1.0)
+    for name, found in times.items():
+        wall, cpu = np.median(found, axis=0)
+        common.report(f"HTTP, {name}, 10 of 1,000 items, 20 features, median of {turns}", common.duration(float(wall)),
+                      "of the processor", common.duration(float(cpu)), None,
+                      f"p90 {common.duration(float(np.quantile([each for each, _ in found], 0.9)))}")  # fmt: skip
     return size
 
 

@@ -79,6 +79,10 @@ def _request(data: bytes) -> None:
     read(data, lambda name: pytest.fail("no catalogue is known"))
 
 
+def _ranking(data: bytes) -> None:
+    rankings.read(data, lambda name: pytest.fail("no catalogue is known"))
+
+
 def _flag(data: bytes) -> None:
     """The bodies of an evaluation and of an event."""
     try:
@@ -146,7 +150,7 @@ READERS: dict[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]
     "dsjson": (_log("dsjson", Log.from_dsjson), (ValueError,)),
     "service_log": (_log("jsonl", Log.from_dsjson), (ValueError,)),
     "slates": (_slates, (ValueError,)),
-    "ranking": (rankings.read, (InvalidInput,)),
+    "ranking": (_ranking, (InvalidInput,)),
     "flag": (_flag, (Failure, msgspec.MsgspecError, UnicodeDecodeError)),
     "experiment": (_experiment, (ValueError, msgspec.MsgspecError)),
     "policy": (_policy, (ValueError,)),

@@ -139,3 +139,33 @@ def test_a_request_may_name_its_catalogue(run: Callable[..., Running]) -> None:
     neither = refused(client.post("/v1/decisions", json={"context": {}}))
     assert (neither[0], "missing required field `arms`" in neither[1]) == (400, True)
     assert refused(client.post("/v1/catalogues", json={"arms": [{"id": "a"}, "a"]}))[0] == 400
+
+
+def test_a_list_may_name_its_catalogue(run: Callable[..., Running]) -> None:
+    """The same list as by its arms, journaled with the hash; at_most reads the stored arms' features."""
+    client = run().client
+    arms = catalogue(60)
+    name = client.post("/v1/catalogues", json={"arms": arms}).json()["catalogue"]
+    asked: dict[str, Any] = {"context": {"x": 1}, "k": 3, "pinned": {"1": "arm7"}}
+    named = client.post("/v1/rankings", json=asked | {"id": "e1", "catalogue": name})
+    assert named.status_code == 201 and named.json()["slots"][1] == {"arm": "arm7", "probability": 1.0}
+    whole = client.post("/v1/rankings", json=asked | {"id": "e1", "arms": arms})
+    assert (whole.status_code, whole.json()) == (200, named.json())  # the same request in other words
+    logged = [json.loads(line)["arms"] for line in client.get("/v1/log").text.splitlines()]
+    assert [sorted(each, key=lambda arm: int(arm["id"][3:])) for each in logged] == [arms] * 3
+    [feature] = list(arms[0]["features"])[:1]
+    few = client.post("/v1/rankings", json={"catalogue": name, "k": 2, "at_most": {feature: 1}})
+    assert few.status_code == 201, few.text
+    shown = [next(arm for arm in arms if arm["id"] == each["arm"]) for each in few.json()["slots"]]
+    assert len({arm["features"][feature] for arm in shown}) == 2
+
+    def refused(body: Any) -> tuple[int, str]:
+        answer = client.post("/v1/rankings", json=body)
+        return answer.status_code, answer.json()["error"]["message"]
+
+    assert refused({"catalogue": "00" * 16})[0] == 404
+    assert refused({"catalogue": name, "k": 50, "at_most": {"none": 1}})[0] == 400
+    assert "both" in refused({"catalogue": name, "arms": ["a"]})[1]
+    assert "missing required field `arms`" in refused({"k": 2})[1]
+    twice = b'{"catalogue": "%b", "k": 1, "k": 2}' % name.encode()
+    assert client.post("/v1/rankings", content=twice).status_code == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -44,6 +45,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
     _raws: list[msgspec.Raw] | None = None
     _text: bytes = b""
     _n_keys: int = -1
+    _digest: str = ""
 
     @property
     def raws(self) -> list[msgspec.Raw]:
@@ -73,6 +75,18 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
             else:
                 self._text = b"[%b]" % b",".join(self.raws)
         return self._text
+
+    @property
+    def digest(self) -> str:
+        """A hash of what they say, independent of spacing and of the order of keys; made once for arms that come again.
+
+        >>> read_arms([b'{"id": "a"}', b'"b"']).digest == read_arms([b'{ "id":"a"}', b'"b"']).digest
+        True
+        """
+        if not self._digest:
+            canonical = msgspec.json.encode(msgspec.json.decode(self.text), order="sorted")
+            self._digest = hashlib.blake2b(canonical, digest_size=16).hexdigest()
+        return self._digest
 
     @property
     def arms(self) -> Sequence[Arm]:

@@ -164,8 +164,4 @@ def order_of(ids: Sequence[str], excluded: Sequence[str]) -> list[int]:
         raise InvalidInput(f"excluded: {sorted(strange)[0]!r} is not one of the arms")
     if len(out) == len(ids):
         raise InvalidInput("every arm is excluded")
-    offered: list[int] = []
-    last: list[int] = []
-    for i, id in enumerate(ids):
-        (last if id in out else offered).append(i)
-    return offered + last
+    return [i for i, id in enumerate(ids) if id not in out] + [i for i, id in enumerate(ids) if id in out]

@@ -47,7 +47,7 @@ def read_ranking(
         raise InvalidInput(str(error)) from None
     contexts = [with_position(context, slot) for slot in range(k)]
     asked = msgspec.json.encode(
-        [msgspec.json.decode(context), msgspec.json.decode(b"[%b]" % b",".join(arms.raws)), k, sorted(fixed.items()),
+        [msgspec.json.decode(context), arms.digest, k, sorted(fixed.items()),
          sorted((name, int(n)) for name, n in (at_most or {}).items())], order="sorted",
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ class SlotsRequest(NamedTuple):
 
     ``free(shown)`` says which arms the next slot may show, below those shown so far; ``first(k)`` is the arm that
     stands first for slot k, which an apprentice shows (None: the first that is free). ``digest`` is that of the
-    request: a retry has the same.
+    request: a retry has the same. ``catalogue`` is the hash by which the arms were named.
     """
 
     contexts: Sequence[bytes]
@@ -40,6 +40,7 @@ class SlotsRequest(NamedTuple):
     first: Callable[[int], int | None] = lambda k: None
     id: str | None = None
     deferred: bool = False
+    catalogue: bytes = b""
 
 
 def offered_by_slot(asked: SlotsRequest, shown: Sequence[str]) -> list[ArmColumns]:
@@ -89,14 +90,15 @@ def prepare_slots(
     def made(k: int) -> Write:
         shown = [place[arm_of(decision_of(before))] for before in writes[:k]]
         free, baseline = asked.free(shown), asked.first(k)
-        arms = asked.arms
+        arms, catalogue = asked.arms, asked.catalogue
         if baseline is not None:  # it stands first
+            catalogue = b""
             arms = arms.picked([baseline, *(i for i in range(len(ids)) if i != baseline)])
         write: Write = engine.prepare(
             app, asked.contexts[k], arms, id=event, slot=f"{MARK}{k}",
             excluded=[ids[i] for i in np.flatnonzero(~free).tolist()], deferred=asked.deferred,
             request=retry(k), by=by, tokens=asked.tokens[k] if asked.tokens else None,
-            **options,
+            catalogue=catalogue, **options,
         )  # fmt: skip
         decision = decision_of(write)
         decision.asked, write.fresh = asked.digest, not named

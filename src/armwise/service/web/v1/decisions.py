@@ -63,16 +63,25 @@ def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
         sent.defer is True,
     )
     present = 6 - [sent.arms, sent.catalogue, sent.context, sent.id, sent.excluded, sent.defer].count(msgspec.UNSET)
+    arms, n_keys, hash = offered(sent, catalogue)
+    refuse_twice("the body", body, present + tokens.n_keys + n_keys)
+    return ParsedRequest(context, tokens, arms, *asked, hash)
+
+
+def offered(sent: Any, catalogue: Callable[[str], ArmColumns]) -> tuple[ArmColumns, int, bytes]:
+    """The arms of a body, by themselves or by their catalogue; their keys in the body; the catalogue's hash.
+
+    >>> offered(DecisionRequest(arms=[msgspec.Raw(b'"a"')]), None)[0].ids
+    ('a',)
+    """
     if sent.catalogue is not msgspec.UNSET:
         if sent.arms is not msgspec.UNSET:
             raise InvalidInput("the body: arms and catalogue were both sent: only one can say what to choose from")
-        refuse_twice("the body", body, present + tokens.n_keys)
-        return ParsedRequest(context, tokens, catalogue(sent.catalogue), *asked, bytes.fromhex(sent.catalogue))
+        return catalogue(sent.catalogue), 0, bytes.fromhex(sent.catalogue)
     if sent.arms is msgspec.UNSET:
         raise InvalidInput("the body: Object missing required field `arms`")
     arms = read_arms([bytes(arm) for arm in sent.arms])
-    refuse_twice("the body", body, present + tokens.n_keys + arms.n_keys)
-    return ParsedRequest(context, tokens, arms, *asked)
+    return arms, arms.n_keys, b""
 
 
 def draw(call: Call, asked: ParsedRequest, *part: str) -> Write:

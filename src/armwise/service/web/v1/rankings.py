@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from armwise.features.encoding.arms import check_id, read_arms
+from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.features.encoding.tokens import InvalidInput, part, refuse_twice, why
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import answer
@@ -17,7 +18,7 @@ from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1 import schemas
-from armwise.service.web.v1.decisions import is_final, retry_key, reward_answer
+from armwise.service.web.v1.decisions import is_final, offered, retry_key, reward_answer
 
 _decode = msgspec.json.Decoder(schemas.RankingRequest)
 
@@ -25,9 +26,9 @@ _decode = msgspec.json.Decoder(schemas.RankingRequest)
 async def rank(call: Call) -> Response:
     """``POST /v1/rankings``: fill the slots of a list, each with an arm that no slot above it shows."""
     apart = admission.large(call.body)
-    asked = await admission.aside(apart, lambda: read(call.body))
+    asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
     tokens = [each for each in asked.tokens if each is not None]
-    apart = admission.heavy(call, tokens, asked.arms.tail) or apart
+    apart = admission.heavy(call, tokens, asked.arms.tail, bool(asked.catalogue)) or apart
     app = call.application
     writes = await admission.aside(
         apart,
@@ -39,10 +40,10 @@ async def rank(call: Call) -> Response:
     return reply(whole, 200 if made[0].again else 201)
 
 
-def read(body: bytes) -> SlotsRequest:
-    """Parse a body, or raise InvalidInput.
+def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> SlotsRequest:
+    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms.
 
-    >>> read(b'{"arms": ["a", "b"], "k": 2}').names
+    >>> read(b'{"arms": ["a", "b"], "k": 2}', None).names
     ['0', '1']
     """
     try:
@@ -50,15 +51,15 @@ def read(body: bytes) -> SlotsRequest:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"the body: {why(error, body)}") from None
     context = b"{}" if sent.context is msgspec.UNSET else bytes(sent.context)
-    arms = read_arms([bytes(arm) for arm in sent.arms])
+    arms, n_keys, hash = offered(sent, catalogue)
     given = {name: None if value is msgspec.UNSET else value
              for name, value in (("pinned", sent.pinned), ("at_most", sent.at_most))}  # fmt: skip
     keys = sum(getattr(sent, name) is not msgspec.UNSET for name in sent.__struct_fields__)
     keys += sum(len(value) for value in given.values() if value is not None)
-    refuse_twice("the body", body, keys + part(context, "c").n_keys + arms.n_keys)
+    refuse_twice("the body", body, keys + part(context, "c").n_keys + n_keys)
     id = None if sent.id is msgspec.UNSET else check_id("the event id", sent.id)
     k = DEFAULT_SLOTS if sent.k is msgspec.UNSET else sent.k
-    return read_ranking(context, arms, k, id, **given)
+    return read_ranking(context, arms, k, id, **given)._replace(catalogue=hash)
 
 
 async def reward(call: Call) -> Response:

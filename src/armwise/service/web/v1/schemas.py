@@ -176,13 +176,14 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /v1/rankings``: k slots to fill with arms.
+    """The body of ``POST /v1/rankings``: k slots to fill with arms. ``catalogue`` names stored ones.
 
     >>> msgspec.json.decode(b'{"arms": ["a", "b"], "k": 2}', type=RankingRequest).k
     2
     """
 
-    arms: RawArms
+    arms: RawArms | Unset = msgspec.UNSET
+    catalogue: Hash | Unset = msgspec.UNSET
     k: Annotated[int, schema_only(minimum=1, maximum=50, default=5)] | Unset = msgspec.UNSET
     context: RawFeatures | Unset = msgspec.UNSET
     id: Name | Unset = msgspec.UNSET
