@@ -33,12 +33,12 @@ import armwise as aw
 from armwise import export
 from armwise.export.eppo import EppoColumns, eppo, eppo_flag, model_version, to_json
 from armwise.features.encoding.arms import read_arms
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import create
 from armwise.service.model.model import DrawRequest
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.export.test_eppo import ACTIONS, context, through_sdk
 from tests.export.test_evaluators import DECIDERS, in_database, shop_of
 from tests.export.worlds import asked_at_home, request, through_node, through_python

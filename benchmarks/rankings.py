@@ -30,7 +30,7 @@ import armwise as aw
 from armwise.agents.ranking.cascade import kl_index, ucb1_index
 from armwise.environments import Lists, RatedLists
 from armwise.racing.run.heat import world_seed
-from armwise.service.config import Config
+from armwise.service.server.config import Config
 from benchmarks import common
 
 TABLE = {"CascadeUCB1": {2: 1290, 4: 987, 8: 575}, "CascadeKLUCB": {2: 358, 4: 275, 8: 149}}  # as printed

@@ -541,9 +541,9 @@ def test_models_come_and_go_and_prices_change(make):
 
 def test_over_a_running_service(make, monkeypatch, tmp_path):
     import router
-    from armwise.service.app import Service
-    from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from armwise.service.server.app import Service
+    from armwise.service.server.config import Config
     from tests.service.serving import Running
 
     agent = router.agent_of(1.0, 1000)
@@ -573,9 +573,9 @@ def test_several_proxies_share_a_budget_that_the_service_holds(make, monkeypatch
     """
     import armwise as aw
     import router
-    from armwise.service.app import Service
-    from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from armwise.service.server.app import Service
+    from armwise.service.server.config import Config
     from tests.service.serving import Running
 
     standins = {"large": StandIn(tokens=90)}

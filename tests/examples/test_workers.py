@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 PAGE = (Path(__file__).parents[2] / "docs" / "web-frameworks.md").read_text()

@@ -29,11 +29,11 @@ from armwise.service.adapters.flags import evaluate_flags
 from armwise.service.adapters.flags.evaluate_flags import read_unit
 from armwise.service.adapters.flags.failure import Failure
 from armwise.service.adapters.flags.track import Tracking
-from armwise.service.config import load_config
-from armwise.service.errors import Damaged
 from armwise.service.experiments.definition import Definition
 from armwise.service.journal.bodies import unpack_arms
+from armwise.service.journal.errors import Damaged
 from armwise.service.journal.events import KINDS, Row
+from armwise.service.server.config import load_config
 from armwise.service.web.v1 import rankings
 from armwise.service.web.v1.decisions import read
 from armwise.service.web.v1.experiments import ExperimentRequest

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config, open_store
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.database import Server
 from tests.service.serving import Clock, Running

@@ -23,11 +23,11 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
-from armwise.service.config import Config
 from armwise.service.engine import engine as engine_module
 from armwise.service.engine.application import Application
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.writer import STALL
+from armwise.service.server.config import Config
 from tests.service.database import Server, free_port
 from tests.service.line import asked
 from tests.service.torture import _FORKING, _wait_ready, _warm_up, check
@@ -39,7 +39,7 @@ def serve(
     storage: str | list[str], port: int, window: float, offset: Synchronized[float], full: Synchronized[int]
 ) -> None:
     """A service whose clock is ``offset`` seconds off, and whose disk is full while ``full`` says so."""
-    from armwise.service.run import serve
+    from armwise.service.server.run import serve
 
     class Wild(TrustedClock):
         def __init__(self) -> None:

@@ -12,11 +12,11 @@ import httpx
 import uvicorn
 
 from armwise.core import saving
-from armwise.service.app import Service
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.requests.draw import Answer
 from armwise.service.model.model import Model
+from armwise.service.server.app import Service
 from armwise.service.web.connections import BoundedHeaders
 
 ARMS = [b'"pasta"', b'{"id": "salad", "features": {"fresh": true, "price": 7.5}}', b'"soup"']

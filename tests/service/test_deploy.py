@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from armwise.service.config import load_config
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
-from armwise.service.run import GRACE, LAST
+from armwise.service.server.config import load_config
+from armwise.service.server.run import GRACE, LAST
 from armwise.service.web.metrics import Metrics
 from armwise.service.web.page.watch import Watch
 

@@ -24,10 +24,10 @@ import pytest
 import armwise as aw
 from armwise.core import policy_document, saving
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable
 from armwise.service.journal.databases.postgres import Postgres
 from armwise.service.journal.databases.postgres_session import Session as PostgresSession
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.events import Creation, Decision, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write, keyed

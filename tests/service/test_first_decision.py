@@ -5,6 +5,7 @@ import sys
 
 
 def test_the_service_starts_without_scipy():
-    code = "import sys, armwise.service.run; print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'pandas')])"
+    loaded = "[m for m in sys.modules if m.split('.')[0] in ('scipy', 'pandas')]"
+    code = f"import sys, armwise.service.server.run; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

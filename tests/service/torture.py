@@ -25,7 +25,6 @@ from typing import Any
 
 import msgspec
 
-from armwise.service.config import Config
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.slots import MARK, slot_id
@@ -33,6 +32,7 @@ from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Written
 from armwise.service.log.verify import verify
+from armwise.service.server.config import Config
 from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.line import Line, asked
 
@@ -54,7 +54,7 @@ def _warm_up() -> None:
 
 
 def _serve(storage: str, port: int) -> None:
-    from armwise.service.run import serve
+    from armwise.service.server.run import serve
 
     with open(os.devnull, "w") as nowhere:
         serve(Config(listen=f"127.0.0.1:{port}", storage=storage, snapshot_every=0.3, log_level="error"), nowhere)

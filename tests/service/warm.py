@@ -2,7 +2,7 @@
 
 import msgspec
 
-import armwise.service.run  # noqa: F401
+import armwise.service.server.run  # noqa: F401
 from armwise.service.journal.events import Creation
 from armwise.service.model.build import build_model
 from armwise.service.model.trial import rehearse

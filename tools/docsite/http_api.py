@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.v1.openapi import document
 
 _INTRO = """# HTTP API

@@ -66,10 +66,10 @@ def _of_agent(args: argparse.Namespace) -> Any:
 
 
 def _of_journal(args: argparse.Namespace) -> Any:
-    from armwise.service.config import open_store
     from armwise.service.engine.learning.fold import fold, restore
     from armwise.service.journal.journal import Journal
     from armwise.service.model.exporting import exported
+    from armwise.service.server.config import open_store
 
     store = open_store(args.source)
     path = getattr(store, "path", None)

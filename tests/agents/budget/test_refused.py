@@ -68,9 +68,9 @@ def test_a_decider_says_so_and_goes_on_after_a_restart(tmp_path):
 
 def test_over_http_it_is_402_for_all_clients_at_once(monkeypatch, tmp_path):
     """Six clients of one service decide at once: four decisions fit the budget, the rest are refused by name."""
-    from armwise.service.app import Service
-    from armwise.service.config import Config
     from armwise.service.engine.application import Application
+    from armwise.service.server.app import Service
+    from armwise.service.server.config import Config
     from tests.service.serving import Running
 
     running = Running(Service(Config(storage=str(tmp_path / "d"), applications={"app": Application(agent=AGENT)})))

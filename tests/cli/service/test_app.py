@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from armwise.cli.main import main
-from armwise.service.config import Config
+from armwise.service.server.config import Config
 
 Captured = pytest.CaptureFixture[str]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 ARMS: list[Any] = ["red", {"id": "blue", "price": 3}]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 ANSWER = {"id": "e1", "arm": "a", "probability": 1.0, "probabilities": [{"arm": "a", "probability": 1.0}], "version": 1}

@@ -11,11 +11,11 @@ import pytest
 
 import armwise as aw
 from armwise.core import saving
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.decider.decided import Ranked
 from armwise.service.engine.application import Application
 from armwise.service.log.export_journal import as_dsjson, entries
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Clock, Running
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {  # the agent and what several rewards come to

@@ -13,11 +13,11 @@ from scipy import stats
 
 import armwise as aw
 from armwise import offline
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.requests.ranking import read_list_rewards
 from armwise.service.journal.events import Change
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 ARMS: list[Any] = ["red", "green", {"id": "blue", "price": 3}, {"id": "grey", "price": 3}]

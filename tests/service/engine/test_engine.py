@@ -18,8 +18,8 @@ from armwise.features.encoding.arms import read_arm, read_arms
 from armwise.features.encoding.tokens import InvalidInput, RequestTokens, part
 from armwise.native.choice import draw
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import Status

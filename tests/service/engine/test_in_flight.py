@@ -9,8 +9,6 @@ import pytest
 import armwise as aw
 from armwise.core.agent import Choice
 from armwise.features.encoding.arms import read_arms
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
@@ -18,6 +16,8 @@ from armwise.service.journal.events import Creation
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.versions import Challenger, draw_among
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 BUDGET, COST, PAID = 5.5, 1.0, 5  # five paid decisions fit

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.journal.writes import keyed
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
+from armwise.service.server.config import Config
 
 
 def test_a_decision_and_its_reward_may_share_a_key(run: Callable[..., Any]) -> None:

@@ -16,8 +16,8 @@ from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning import fold as fold_module
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.rollout import add_version, promote, remove_version, roll_back, share_version, versions
-from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import Change, Creation, Decision
 from armwise.service.journal.journal import Journal
 from armwise.service.log.compact import compact

@@ -10,8 +10,8 @@ import pytest
 
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.writer import Writer
-from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Conflict, Unavailable
 from armwise.service.journal.events import EARLIEST, Change, Creation, Reward, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.rules import MAX_REWARDS, Status, check

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 AT_ONCE = {"name": "buy", "window": None}

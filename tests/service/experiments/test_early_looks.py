@@ -10,9 +10,9 @@ import armwise as aw
 from armwise.offline.experiments.early import EarlyLooks
 from armwise.offline.experiments.lifts import LiftSequence
 from armwise.offline.experiments.metric import Metric
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.journal.journal import Journal
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Clock, Running
 
 WEEK = 7 * 86400.0

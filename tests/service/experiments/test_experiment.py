@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.service.config import open_store
 from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.journal.journal import Journal
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
+from armwise.service.server.config import open_store
 
 ARMS = ["control", "green", "blue"]
 AT_ONCE = {"name": "buy", "window": None}

@@ -12,8 +12,8 @@ import pytest
 
 import armwise as aw
 from armwise.cli.main import main
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 

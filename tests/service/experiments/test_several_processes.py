@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config, open_store
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create
 from armwise.service.experiments.outcome_reader import SETTLING
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config, open_store
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.database import Server, lose
 from tests.service.serving import Running

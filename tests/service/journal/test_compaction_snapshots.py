@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable
 from armwise.service.journal import compaction_snapshots
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.journal import Journal
 from armwise.service.log.compact import compact
 from armwise.service.log.retain import Retention

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armwise.service.engine.requests.slots import slot_id
-from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.errors import Conflict, Unknown
 
 
 def test_the_slot_is_left_out_of_a_message():

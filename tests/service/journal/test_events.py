@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from armwise.features.encoding.arms import read_arms
-from armwise.service.errors import Damaged
+from armwise.service.journal.errors import Damaged
 from armwise.service.journal.events import (
     Change,
     Creation,

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from armwise.cli.main import main
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.databases.tail import Tail
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import ARMS, Running, ask
 
 Make = Callable[..., Engine]

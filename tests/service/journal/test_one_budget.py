@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Conflict
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.events import Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config, open_store
 from tests.service.database import Server
 from tests.service.serving import Running
 

@@ -15,15 +15,15 @@ import psycopg
 import pytest
 
 from armwise.cli.main import main
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
-from armwise.service.errors import Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.journal import Journal
 from armwise.service.log.retain import Retention
 from armwise.service.log.subjects import Subjects, closings
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.database import Server
 from tests.service.serving import Running, ask, replayed, settled, state
 

@@ -12,14 +12,14 @@ import pytest
 from armwise.cli.main import main
 from armwise.core import saving
 from armwise.service.adapters.personalizer.admin import _forget_logs
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.journal import Journal
 from armwise.service.log.compact import compact, deleted_upto
 from armwise.service.log.verify import verify
+from armwise.service.server.config import Config
 
 ARMS = [b'"a"', b'"b"', b'"c"']
 

@@ -13,8 +13,8 @@ from armwise.features.encoding.arms import read_arms
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.ranking import read_ranking
 from armwise.service.engine.requests.slots import MARK, prepare_slots, slot_id
-from armwise.service.errors import Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Decision
 from armwise.service.journal.journal import Journal
 from armwise.service.log.retain import Retention

@@ -13,8 +13,8 @@ import pytest
 from armwise.cli.main import main
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.rollout import add_version
-from armwise.service.errors import Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Change, Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.log import retain

@@ -17,17 +17,17 @@ import pytest
 
 from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.databases.sqlite import SQLite
+from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.journal.events import Creation, Import
 from armwise.service.log.verify import verify
 from armwise.service.model import trial
 from armwise.service.model.build import build_model
 from armwise.service.model.model import Model
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.model.test_models import AGENTS, contexts
 from tests.service.serving import ARMS, Running, ask, replayed, settled, state
 

@@ -10,13 +10,13 @@ import pytest
 
 from armwise.cli.main import main
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.config import Config, load_config, open_store
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation, Settings
 from armwise.service.model import build
 from armwise.service.model.build import build_model
+from armwise.service.server.config import Config, load_config, open_store
 from armwise.service.web.keys import Key, digest
 
 KEY = f'[[keys]]\nname = "site"\nsha256 = "{digest("x")}"\nroles = ["decide"]\n'
@@ -168,7 +168,7 @@ def test_every_line_that_the_documentation_lists_is_honoured(tmp_path: Path, run
 
 
 def test_the_example_is_accepted() -> None:
-    config = load_config(Path(__file__).parents[2] / "deploy" / "armwise.toml")
+    config = load_config(Path(__file__).parents[3] / "deploy" / "armwise.toml")
     assert (config.port, list(config.applications)) == (8484, ["shop"])
 
 

@@ -14,10 +14,9 @@ import pytest
 
 from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.config import load_config, open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
-from armwise.service.errors import Conflict, Unavailable, Unknown
+from armwise.service.journal.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Reward, Sequel, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import Members
@@ -26,6 +25,7 @@ from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
 from armwise.service.model.merged_views import merge
 from armwise.service.model.model import DecisionOutcome, Model
+from armwise.service.server.config import load_config, open_store
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.database import lose
 

@@ -10,16 +10,16 @@ import pytest
 
 from armwise.core import saving
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.rollout import add_version, promote, remove_version, roll_back, share_version, versions
-from armwise.service.errors import Conflict
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.events import Creation, Decision, Version
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
 from armwise.service.model.merged_views import merge
 from armwise.service.model.model import Model
+from armwise.service.server.config import open_store
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from armwise.service.web.page.watch import Watch
 

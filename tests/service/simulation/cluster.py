@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.engine import Engine
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.simulation.database import Server, Shared, Wire
 from tests.service.simulation.kernel import START, Event, Kernel, Loop, Owner, Simulated
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import greenlet
 
-from armwise.service.system import System
+from armwise.service.journal.system import System
 
 START = 1_700_000_000.0  # what clocks show when a schedule begins
 NOISE = 0.0002  # seconds that may pass before whoever is woken runs

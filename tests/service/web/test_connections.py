@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.connections import BoundedHeaders, JoinedWrites
 from armwise.service.web.keys import Key, digest
 from armwise.service.web.v1 import decisions

@@ -19,8 +19,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.errors import InvalidSchema
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance, status_code_conformance
 
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from armwise.service.web.v1.openapi import document
 from tests.service.serving import Running

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from armwise.service.config import open_store
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Unavailable
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.events import Creation
+from armwise.service.server.config import open_store
 from armwise.service.web.offload import in_thread
 from armwise.service.web.v1.log_stream import stream
 from tests.service.database import Server

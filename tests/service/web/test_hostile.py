@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web import connections
 from tests.service.serving import Running
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config, load_config
 from armwise.service.engine.application import Application
 from armwise.service.model.build import build_model
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config, load_config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 

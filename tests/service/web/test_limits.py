@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from armwise.service import app
-from armwise.service.config import Config, open_store
 from armwise.service.engine import writer
 from armwise.service.engine.application import Application
+from armwise.service.server import app
+from armwise.service.server.config import Config, open_store
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 OLD = "/personalizer/v1.1-preview.3"

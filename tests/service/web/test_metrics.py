@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.commit_counts import MAX_ARMS
+from armwise.service.server.config import Config
 from armwise.service.web.audit import PER_MINUTE, RefusedKeys
 from armwise.service.web.keys import Key, digest
 

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 
 

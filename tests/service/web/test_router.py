@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.http import Problem, Route
 
 

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from armwise.cli.main import main
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.journal.writes import keyed
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.sharding.sharded_engine import ShardedEngine
 from tests.service.serving import Running
 

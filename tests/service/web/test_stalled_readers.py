@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.log.export_journal import MAX_PAGE_BYTES, pieces
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.database import Server
 from tests.service.serving import Running
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from armwise.service.config import Config
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 
 

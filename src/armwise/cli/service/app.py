@@ -112,8 +112,8 @@ def _ask_stopped(args: argparse.Namespace, method: str, path: str, body: Any) ->
     """Send the request to a service that is started in this process for it."""
     import asyncio
 
-    from armwise.service.app import asked_once
-    from armwise.service.config import Config, load_config
+    from armwise.service.server.app import asked_once
+    from armwise.service.server.config import Config, load_config
 
     stopped = args.stopped
     if os.path.isdir(stopped):

@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> None:
 @contextlib.contextmanager
 def _experiments(storage: str, key: str | None) -> Iterator[Mapping[str, HostedExperiment | RemoteExperiment]]:
     """The experiments of a folder, a database or a service, by name."""
-    from armwise.service.config import open_store
     from armwise.service.decider.client import Client, ServiceError
     from armwise.service.decider.experiment import hosted_experiments
     from armwise.service.decider.remote_experiment import RemoteExperiment
+    from armwise.service.server.config import open_store
 
     if storage.startswith(("http://", "https://")):
         with Client(storage, key=key) as client:

@@ -41,8 +41,8 @@ def _days(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    from armwise.service.config import open_store
     from armwise.service.journal.journal import Journal
+    from armwise.service.server.config import open_store
 
     stores = [open_store(each) for each in args.storage or ["armwise-data"]]
     for store in stores:

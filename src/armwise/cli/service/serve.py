@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     import msgspec
 
-    from armwise.service.config import Config, load_config
+    from armwise.service.server.config import Config, load_config
 
     changes: dict[str, Any] = {"listen": args.listen} if args.listen else {}
     if args.storage:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         return config
 
     config = read()
-    from armwise.service.run import serve
+    from armwise.service.server.run import serve
 
     return serve(config, sys.stdout, as_json=args.json, read=read)
 

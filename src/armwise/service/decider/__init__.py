@@ -1,5 +1,5 @@
 """``Decider`` and ``Client``: the same verbs in memory, in a folder and over HTTP.
 
-It may import config, experiments, log, engine, model, journal, errors, export, offline, agents, features and core.
+It may import server, experiments, log, engine, model, journal, export, offline, agents, features and core.
 Invariant: memory, folder and HTTP give the same answers to the same calls.
 """

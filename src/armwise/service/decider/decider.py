@@ -39,7 +39,7 @@ from armwise.service.decider.transformed import read_encoder
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import slot_id
-from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import CLOSE, DEFAULT_AGENT, Creation, Settings
 from armwise.service.model.dims import AUTOMATIC
 from armwise.service.model.explain import explain

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from armwise.core.arguments import short
 from armwise.offline.experiments.verdict import ExperimentVerdict
-from armwise.service.config import open_store
 from armwise.service.decider.backend import forked, read_clock
 from armwise.service.decider.client import Client
 from armwise.service.decider.remote_experiment import RemoteExperiment
@@ -21,6 +20,7 @@ from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import HostedExperiment, create, definitions
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.log.retain import Erased
+from armwise.service.server.config import open_store
 
 _open: dict[str, tuple[Engine, list[object]]] = {}  # engines of this process by folder, with their users
 _opening = threading.Lock()

@@ -7,7 +7,6 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
-from armwise.service.config import open_store
 from armwise.service.decider.backend import APP, Backend
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.events import Creation, Reward
@@ -15,6 +14,7 @@ from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write, Written
 from armwise.service.log.export_journal import as_dsjson, entries
 from armwise.service.model.model import Model
+from armwise.service.server.config import open_store
 
 
 class Folder(Backend):

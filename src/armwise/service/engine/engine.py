@@ -25,8 +25,8 @@ from armwise.service.engine.requests.draw import Answer, answer, uniform
 from armwise.service.engine.requests.preparer import RequestPreparer
 from armwise.service.engine.startup import apply, await_applications, warm
 from armwise.service.engine.writer import Writer
-from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.databases.database import Database
+from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.journal.events import (
     Change,
     Creation,
@@ -42,10 +42,10 @@ from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import stand_alone
 from armwise.service.journal.pace import Pace
 from armwise.service.journal.rules import Status
+from armwise.service.journal.system import SYSTEM, System
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.model import Model
 from armwise.service.model.trial import check_creation, check_import, exported
-from armwise.service.system import SYSTEM, System
 
 
 def served_model(app: str, models: Mapping[str, Model], creations: Collection[str], broken: Mapping[str, str]) -> Model:

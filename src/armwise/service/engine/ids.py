@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from armwise.service.system import SYSTEM
+from armwise.service.journal.system import SYSTEM
 
 
 def chances(n: int, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> list[str]:

@@ -14,9 +14,9 @@ from armwise.service.engine.writer import Done, Via
 from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.rules import Status
+from armwise.service.journal.system import System
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.model import Model
-from armwise.service.system import System
 
 if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine

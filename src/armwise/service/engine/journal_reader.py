@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from armwise.service.engine.writer import STALL, Writer
-from armwise.service.errors import Unavailable
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.journal import Journal
-from armwise.service.system import SYSTEM, System
+from armwise.service.journal.system import SYSTEM, System
 
 
 class JournalReader:

@@ -10,7 +10,7 @@ from armwise.service.engine.ids import Ids
 from armwise.service.engine.learning.fold import drop_oldest, fold
 from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.engine.requests.preparer import RequestPreparer
-from armwise.service.errors import Unknown
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Creation, Decision, Expiry, Lessons, Row, decided
 from armwise.service.journal.memory_journal import MemoryJournal
 from armwise.service.journal.rules import Status

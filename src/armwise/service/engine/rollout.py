@@ -13,7 +13,7 @@ import msgspec
 from armwise.core.capabilities.revising import can_revise
 from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import Creation, Version
 from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from armwise.features.encoding.arms import check_id
-from armwise.service.errors import Conflict, Damaged, Unavailable
+from armwise.service.journal.errors import Conflict, Damaged, Unavailable
 from armwise.service.journal.events import CONFIG, Creation
 from armwise.service.journal.writes import Write
 from armwise.service.model.build import build_model

@@ -10,10 +10,10 @@ from threading import Thread
 from typing import Any
 
 from armwise.service.engine.commit_counts import BUCKETS
-from armwise.service.errors import Unavailable
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.journal import Journal
+from armwise.service.journal.system import SYSTEM, System
 from armwise.service.journal.writes import Appended, Write, joins
-from armwise.service.system import SYSTEM, System
 
 log = logging.getLogger("armwise.service")
 
@@ -145,7 +145,7 @@ class Writer:
         >>> Writer(lambda: None, now=lambda: 0).submit([], print)
         Traceback (most recent call last):
         ...
-        armwise.service.errors.Unavailable: the service is stopping
+        armwise.service.journal.errors.Unavailable: the service is stopping
         """
         if not self._open:
             raise Unavailable("the service is stopping")
@@ -190,7 +190,7 @@ class Writer:
         >>> writer.write([Write("shop", "e1", Reward(1.0))])
         Traceback (most recent call last):
         ...
-        armwise.service.errors.Unknown: no decision has the id e1
+        armwise.service.journal.errors.Unknown: no decision has the id e1
         >>> writer.stop()
         """
         return waited(self.submit, group, self.system)

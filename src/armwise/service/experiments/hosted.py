@@ -18,7 +18,6 @@ from armwise.offline.experiments.metric import Metric, read_split
 from armwise.offline.experiments.verdict import ExperimentVerdict
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.experiments.arguments import (
     read_metric_name,
     read_outcome_id,
@@ -38,6 +37,7 @@ from armwise.service.experiments.definition import (
     read_ramp,
 )
 from armwise.service.experiments.outcome_reader import OutcomeReader
+from armwise.service.journal.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal.events import (
     ALERT,
     ARRIVAL,

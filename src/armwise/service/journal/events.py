@@ -31,8 +31,8 @@ import msgspec
 
 from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import InvalidInput
-from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack
+from armwise.service.journal.errors import Damaged
 
 EARLIEST, LATEST, SUM, MEAN, MAX, MIN = RULES = ("earliest", "latest", "sum", "mean", "max", "min")
 # When an outcome is learnt. *provisional*: the default reward at once, corrected exactly when the outcome is known.

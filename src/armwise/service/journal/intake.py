@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import get_args
 
-from armwise.service.errors import Conflict, Damaged, Stale, Unavailable, Unknown
+from armwise.service.journal.errors import Conflict, Damaged, Stale, Unavailable, Unknown
 from armwise.service.journal.events import KIND_OF, Batch, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.rules import MAX_REWARDS, Status, check, happen, too_many_rewards
 from armwise.service.journal.writes import Appended, Write, Written, check_group, repeats

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from armwise.service.errors import Damaged, Unknown
 from armwise.service.journal.bodies import (
     MIN_CATALOGUE_BYTES,
     as_array,
@@ -29,12 +28,13 @@ from armwise.service.journal.bodies import (
     unpack_arms,
 )
 from armwise.service.journal.databases.database import Connection, Rows, Statement
+from armwise.service.journal.errors import Damaged, Unknown
 from armwise.service.journal.events import CONFIG, Change, Creation, Decision, Event, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import Status
+from armwise.service.journal.system import SYSTEM, System
 from armwise.service.journal.writes import Appended, More, Write, size_of
-from armwise.service.system import SYSTEM, System
 
 FORMAT = b"4"
 OLDER = (b"3",)  # formats that are read, and upgraded to this one

@@ -7,7 +7,7 @@ import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from armwise.service.errors import Unknown
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Change, Creation, Event, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from armwise.service.system import SYSTEM, System
+from armwise.service.journal.system import SYSTEM, System
 
 MAX_PIECE = 0.0005  # seconds of CPU time of a piece: about as long as a request waits for the GIL
 MAX_SHARE = 0.25  # of a thread's time, while requests come

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from armwise.service.errors import Conflict, Unknown
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import (
     CLOSE,
     EARLIEST,

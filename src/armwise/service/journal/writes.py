@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from armwise.features.encoding.tokens import RequestTokens
-from armwise.service.errors import Conflict
 from armwise.service.journal.bodies import MIN_CATALOGUE_BYTES
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.events import Batch, Change, Creation, Decision, Event, Lessons, Reward, Row, Version
 from armwise.service.journal.rules import Status
 

@@ -1,5 +1,5 @@
 """Reading the journal: export, evaluation, verification, retention, compaction.
 
-It may import engine, model, journal, errors, offline, features, core and native.
+It may import engine, model, journal, offline, features, core and native.
 Invariant: every format of the exported log says the same.
 """

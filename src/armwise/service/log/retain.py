@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal import compaction_snapshots
 from armwise.service.journal.bodies import catalogue_of
+from armwise.service.journal.errors import Conflict, Unavailable, Unknown
 from armwise.service.journal.events import KINDS, SEQUELS, Batch, Decision, Import, Lessons
 from armwise.service.journal.journal import Base, Journal, chunks
 from armwise.service.journal.pace import MAX_PAGE_ROWS

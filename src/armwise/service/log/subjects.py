@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from armwise.service.errors import Damaged
 from armwise.service.journal.bodies import catalogue_of, unpack_arms
+from armwise.service.journal.errors import Damaged
 from armwise.service.journal.events import KINDS, Decision, Erasure, Expiry, Lessons, Row
 from armwise.service.journal.journal import Journal, chunks
 from armwise.service.journal.pace import MAX_PAGE_ROWS

@@ -17,10 +17,10 @@ from armwise.core import saving
 from armwise.native.choice import draw
 from armwise.service.engine.learning.fold import fold
 from armwise.service.engine.requests.draw import uniform
-from armwise.service.errors import Conflict, Unknown
 from armwise.service.journal.bodies import as_array, hashed, unpack_arms
 from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.databases.tail import missing
+from armwise.service.journal.errors import Conflict, Unknown
 from armwise.service.journal.events import Creation, Decision, Event, Reward, Row, Sequel
 from armwise.service.journal.journal import KEYED, Base, Journal, SnapshotMark, link
 from armwise.service.journal.pace import MAX_PAGE_ROWS

@@ -14,11 +14,11 @@ import msgspec
 
 from armwise.service.adapters.flags import evaluate_flags, failure, track
 from armwise.service.adapters.personalizer import admin, evaluation_jobs, rank, slots
-from armwise.service.config import Config, is_loopback, names_loopback
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.experiments.hosted import HostedExperiment
 from armwise.service.log.retain import Retention
+from armwise.service.server.config import Config, is_loopback, names_loopback
 from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
 from armwise.service.web.deadline import within

@@ -18,8 +18,8 @@ from typing import Any, TextIO
 
 import uvicorn
 
-from armwise.service.app import Service
-from armwise.service.config import Config
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.connections import BoundedHeaders
 from armwise.service.web.logging import set_up
 from armwise.service.web.offload import in_thread

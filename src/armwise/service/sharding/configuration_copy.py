@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from armwise.core import saving
-from armwise.service.errors import Damaged
+from armwise.service.journal.errors import Damaged
 from armwise.service.journal.events import Change, Creation, Version
 from armwise.service.model.model import Model
 from armwise.service.model.versions import by_role, role

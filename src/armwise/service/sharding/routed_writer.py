@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from armwise.service.engine.writer import Done, Via, waited
-from armwise.service.errors import Stale, Unavailable, Unknown
+from armwise.service.journal.errors import Stale, Unavailable, Unknown
 from armwise.service.journal.events import Batch, Decision
 from armwise.service.journal.writes import Appended, Write, Written, check_group
 

@@ -19,18 +19,18 @@ from armwise.features.encoding.arms import ArmColumns, check_id
 from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.engine import Engine, served_model
 from armwise.service.engine.requests.draw import Answer, answer
-from armwise.service.errors import Unavailable, Unknown
 from armwise.service.journal.databases.database import Database
+from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.journal.events import Change, Creation, Decision, Lessons, Row
 from armwise.service.journal.members import Members, MembershipSession, announce, first
 from armwise.service.journal.rules import Status
+from armwise.service.journal.system import SYSTEM
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.merged_views import check_merges, merge
 from armwise.service.model.model import Model
 from armwise.service.model.trial import exported
 from armwise.service.sharding.configuration_copy import copy_application, copy_configuration
 from armwise.service.sharding.routed_writer import RoutedWriter, asked_by, key_of
-from armwise.service.system import SYSTEM
 
 log = logging.getLogger("armwise.service")
 T = TypeVar("T")

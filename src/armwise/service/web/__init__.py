@@ -1,5 +1,5 @@
 """The HTTP API of the service: admission, keys, metrics, requests and responses.
 
-It may import log, engine, model, journal, errors, agents, features and core.
+It may import log, engine, model, journal, agents, features and core.
 Invariant: bad input gets a 4xx with a reason, in bounded time and memory.
 """

@@ -1,6 +1,6 @@
 """Limits on the size and duration of request headers, and responses in one packet, which uvicorn's protocol lacks.
 
-Other limits are configured where the server is started (``service/run.py``): open connections, keep-alive
+Other limits are configured where the server is started (``service/server/run.py``): open connections, keep-alive
 time and, in the kernel, the time that sent data may stay unacknowledged. A proxy can do all of this instead.
 """
 

@@ -14,7 +14,7 @@ import msgspec
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.tokens import InvalidInput, read_json
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.errors import Conflict, Damaged, Unavailable, Unknown
+from armwise.service.journal.errors import Conflict, Damaged, Unavailable, Unknown
 from armwise.service.journal.writes import Appended, Write, Written
 from armwise.service.web.keys import ANYONE, Key
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from armwise.service.engine.commit_counts import BUCKETS as COMMITS
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.web.keys import ANYONE, Key
 
 HELP = {

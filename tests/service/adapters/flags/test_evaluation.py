@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Clock, Running
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import armwise as aw
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Conflict
 from armwise.service.experiments.hosted import HostedExperiment
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Clock, Running
 

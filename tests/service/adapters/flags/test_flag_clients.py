@@ -18,11 +18,11 @@ from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 from openfeature.track import TrackingEventDetails
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.experiments.definition import Definition
 from armwise.service.experiments.hosted import create
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 

@@ -20,14 +20,14 @@ from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from armwise.core import saving
 from armwise.features.encoding.arms import read_arms
 from armwise.service.adapters.personalizer.admin import duration, seconds
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
 from armwise.service.journal.events import RULES, Change, Creation, Import
 from armwise.service.journal.journal import Journal
 from armwise.service.log.verify import verify
 from armwise.service.model.build import build_model
 from armwise.service.model.model import DrawRequest
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": []} for name in ("good", "bad")]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from armwise.service.web.keys import Key, digest
 from tests.service.serving import Running
 

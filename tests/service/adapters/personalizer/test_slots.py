@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from armwise.service.adapters.personalizer.slots import choosable
-from armwise.service.app import Service
-from armwise.service.config import Config
 from armwise.service.engine.application import Application
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config
 from tests.service.serving import Running
 
 ACTIONS: list[dict[str, Any]] = [{"id": name, "features": [{"kind": name}]} for name in "abcd"]

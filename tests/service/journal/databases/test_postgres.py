@@ -17,11 +17,9 @@ import pytest
 
 from armwise.core import saving
 from armwise.service.adapters.personalizer.admin import _forget_logs
-from armwise.service.app import Service
-from armwise.service.config import Config, open_store
 from armwise.service.engine.engine import Engine
-from armwise.service.errors import Conflict, Unavailable
 from armwise.service.journal.databases import lead, postgres, postgres_session
+from armwise.service.journal.errors import Conflict, Unavailable
 from armwise.service.journal.events import Creation, Reward
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write
@@ -30,6 +28,8 @@ from armwise.service.log.compact import compact
 from armwise.service.log.export_journal import pieces
 from armwise.service.log.retain import Retention
 from armwise.service.log.verify import verify
+from armwise.service.server.app import Service
+from armwise.service.server.config import Config, open_store
 from tests.service.database import Server, free_port
 from tests.service.serving import Running, client_of
 from tests.service.torture import _FORKING, _serve, _wait_ready, _warm_up

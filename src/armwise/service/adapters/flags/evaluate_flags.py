@@ -26,9 +26,9 @@ from armwise.service.adapters.flags.failure import (
 from armwise.service.adapters.flags.flag import Flag, flag_of
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import Answer, answer
-from armwise.service.errors import Conflict
 from armwise.service.experiments.assignment import Assignment
 from armwise.service.experiments.hosted import HostedExperiment, is_held_out
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.writes import Write
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Problem, Response, Route, problem_of, reply

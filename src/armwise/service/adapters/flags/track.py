@@ -12,8 +12,8 @@ from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.adapters.flags.evaluate_flags import FAILED, RawContext, find_flag, read_unit, visible
 from armwise.service.adapters.flags.failure import FLAG_NOT_FOUND, INVALID_CONTEXT, PARSE_ERROR, Failure
 from armwise.service.adapters.flags.flag import Flag, flag_of, own_decisions
-from armwise.service.errors import Unknown
 from armwise.service.experiments.hosted import HostedExperiment, is_held_out
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Activation, Reward
 from armwise.service.journal.writes import Write
 from armwise.service.web.http import Call, Response, Route, finite, reply

@@ -23,7 +23,7 @@ from armwise.service.adapters.personalizer.schemas import (
 )
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.errors import Unknown
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import RULES, Change, Creation
 from armwise.service.journal.journal import Journal
 from armwise.service.log.export_journal import stamp

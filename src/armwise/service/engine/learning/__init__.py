@@ -1,5 +1,5 @@
 """Learning: the fold of the journal into models, and the thread that does it.
 
-It may import model, journal, system, features and core.
+It may import model, journal, features and core.
 Invariant: the same events in the same order give the same models, bit for bit.
 """

@@ -18,10 +18,10 @@ from armwise.service.engine.learning.fold import drop_oldest, fold, give_up, ref
 from armwise.service.journal.databases.database import Database
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
+from armwise.service.journal.system import SYSTEM, System
 from armwise.service.journal.writes import Write
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
-from armwise.service.system import SYSTEM, System
 
 log = logging.getLogger("armwise.service")
 

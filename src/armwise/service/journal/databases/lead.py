@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from armwise.service.system import SYSTEM, System
+from armwise.service.journal.system import SYSTEM, System
 
 LEASE = 4_000  # ms after which a lease that is not renewed expires
 

@@ -1,6 +1,6 @@
 """The web page at ``/``: one file without external resources; it reads ``/v1/live``, server-sent events.
 
-It may import web, experiments, log, engine, model, journal, errors, offline, features and core.
+It may import web, experiments, log, engine, model, journal, offline, features and core.
 Invariant: the page shows only data that the reader's key may read.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.writer import STALL
-from armwise.service.errors import Unavailable
+from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
 

@@ -19,7 +19,7 @@ from armwise.offline.logs.cohorts import WHOLE, broken_promise, duration
 from armwise.service.engine.application import rivals
 from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.rollout import versions
-from armwise.service.errors import Unavailable, Unknown
+from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.journal.events import EARLIEST, Creation, Decision, Row
 from armwise.service.log.earnings import MAX_DECISIONS, Earnings, Interval, Judgement
 from armwise.service.model.drawing.encoded import offered

@@ -8,7 +8,7 @@ from armwise.features.encoding.arms import check_id
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.engine.application import Application
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.errors import Conflict
+from armwise.service.journal.errors import Conflict
 from armwise.service.journal.events import Change
 from armwise.service.web.http import Call, Problem, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread

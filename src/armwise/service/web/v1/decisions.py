@@ -15,7 +15,7 @@ from armwise.service.engine.requests.draw import Answer, answer
 from armwise.service.engine.requests.ranking import read_list_rewards
 from armwise.service.engine.requests.request import ParsedRequest
 from armwise.service.engine.requests.slots import shown_by
-from armwise.service.errors import Unknown
+from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Activation, Decision, Reward, Row
 from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armwise.service.errors import Unavailable
+from armwise.service.journal.errors import Unavailable
 
 
 class Exports:

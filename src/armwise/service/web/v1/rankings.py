@@ -13,7 +13,7 @@ from armwise.service.engine.interface import ServedEngine
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.requests.ranking import DEFAULT_SLOTS, read_list_rewards, read_ranking, slot_number
 from armwise.service.engine.requests.slots import MARK, SlotsRequest, prepare_slots, shown_by, slot_id
-from armwise.service.errors import Unknown
+from armwise.service.journal.errors import Unknown
 from armwise.service.web import admission
 from armwise.service.web.http import Call, Response, Route, finite, read_object, reply
 from armwise.service.web.offload import in_thread
