@@ -252,10 +252,13 @@ def test_an_adversary_and_policies_without_a_horizon_get_no_horizon() -> None:
     assert "horizon=500" in aw.advise(adversarial=True, policies=20, rounds=500, horizon_known=True).first.call
 
 
-@pytest.mark.parametrize("rates", [[0.05, 0.1], [0.2, 0.2, 0.3], [0.3] * 7 + [0.45]])
+@pytest.mark.parametrize("rates", [[0.02, 0.03], [0.05, 0.1], [0.2, 0.2, 0.3], [0.3] * 7 + [0.45]])
 def test_the_best_arm_is_mostly_played_after_as_many_decisions_as_were_said(rates):
     """200 runs of BetaThompson; an estimate that is half or twice of what it takes fails at two arms."""
-    said = aw.advise(n_arms=len(rates), rate=rates[0], gap=round(rates[-1] - rates[0], 9)).situation.decisions
+    advice = aw.advise(n_arms=len(rates), rate=rates[0], gap=round(rates[-1] - rates[0], 9))
+    said = advice.situation.decisions
+    if rates[0] < 0.15:  # where widths for [0, 1] took three times as many, the first answer is meant
+        assert advice.first.agent == "BetaThompson"
     share, T = 0.0, said + 20
     for seed in range(200):
         R = (np.random.default_rng(seed).random((T, len(rates))) < rates).astype(float)

@@ -14,6 +14,7 @@ Feedback = Literal["clicks", "amounts"]
 Features = Literal["arms", "visitor", "none"]
 MAX_ANSWERS = 3
 MAX_PROCESS_ROUNDS = 2_000  # up to which a Gaussian process is affordable and worth its cost
+RARE = 0.15  # share of clicks below which, and above 1 less it, widths for [0, 1] are too wide
 MIN_SPARSE_NODES = 5_000  # nodes from which a graph is given as a sparse matrix
 
 
@@ -58,6 +59,18 @@ class Situation:
     def horizon(self) -> int:
         """The number of rounds to plan for: as stated, or 10,000."""
         return self.rounds or 10_000
+
+    @property
+    def rare(self) -> bool:
+        """Whether clicks are so rare, or so common, that widths for rewards in [0, 1] explore for too long.
+
+        At 1 to 3 % UCB1 with a third of its width has 2.3 times the regret of BetaThompson, which knows a click's
+        variance; at .9 and .95 twice; around a half it has less.
+
+        >>> advise(rate=0.02, gap=0.01).first.agent, advise(rate=0.4, gap=0.1).first.agent
+        ('BetaThompson', 'UCB1')
+        """
+        return self.rate is not None and not RARE < self.rate < 1.0 - RARE
 
     @property
     def sizes(self) -> str:
@@ -356,7 +369,7 @@ def _kinds(s: Situation) -> list[Suggestion]:
         drawn = (clicks[0], "One bandit for each kind of visitor; its choices stay spread while rewards are late.",
                  clicks[2])  # fmt: skip
         return _floored(s, [drawn, linear])
-    return _floored(s, [index, clicks, linear])
+    return _floored(s, [clicks, linear, index] if s.rare else [index, clicks, linear])
 
 
 def _no_features(s: Situation) -> list[Suggestion]:
@@ -377,7 +390,7 @@ def _no_features(s: Situation) -> list[Suggestion]:
             f"the default; {_ONE}.",
         )
         return _floored(s, [drawn, linear] if s.delay else [linear, drawn])
-    return _floored(s, [clicks, index] if s.delay else [index, clicks])
+    return _floored(s, [clicks, index] if s.delay or s.rare else [index, clicks])
 
 
 def _wide(s: Situation) -> list[Suggestion]:
