@@ -175,11 +175,7 @@ def read_clock(clock: Any) -> Callable[[], float] | None:
 
 
 def forked(what: str, process: int) -> str:
-    """The error of an object that was opened in this process, in a child that it forked.
-
-    >>> forked("Decider", 17)[:40]
-    'this Decider was opened in process 17, b'
-    """
+    """The error of an object that was opened in this process, in a child that it forked."""
     return (
         f"this {what} was opened in process {process}, before it forked this one, which cannot share it: open it "
         "after the fork (on first use, or in a post-fork hook), or run `armwise serve` for all processes and use "

@@ -55,11 +55,7 @@ class ServiceError(RuntimeError):
 
 
 class InvalidRequest(ServiceError, ValueError):
-    """The service refused invalid input, for which ``Decider`` raises ValueError.
-
-    >>> isinstance(InvalidRequest(400, "arms must not be empty"), ValueError)
-    True
-    """
+    """The service refused invalid input, for which ``Decider`` raises ValueError."""
 
 
 class Client(AsyncVerbs):

@@ -54,42 +54,24 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
 
 
 class Ranked(msgspec.Struct, frozen=True, gc=False):
-    """A list: the decision of each slot from the top, and the one id that its rewards are given by.
-
-    >>> slots = (Decided("e1", "red", 0.5, {"red": 0.5}), Decided("e1", "green", 0.8, {"green": 0.8}))
-    >>> ranked = Ranked("e1", slots)
-    >>> ranked.arms, ranked.probability
-    (['red', 'green'], 0.4)
-    """
+    """A list: the decision of each slot from the top, and the one id that its rewards are given by."""
 
     id: str
     slots: tuple[Decided, ...]
 
     @property
     def arms(self) -> list[str]:
-        """The arms to show, from the top.
-
-        >>> Ranked("e1", (Decided("e1", "red", 1.0, {"red": 1.0}),)).arms
-        ['red']
-        """
+        """The arms to show, from the top."""
         return [slot.arm for slot in self.slots]
 
     @property
     def probabilities(self) -> list[float]:
-        """The probability of each slot's arm given the arms above it.
-
-        >>> Ranked("e1", (Decided("e1", "red", 0.5, {"red": 0.5}),)).probabilities
-        [0.5]
-        """
+        """The probability of each slot's arm given the arms above it."""
         return [slot.probability for slot in self.slots]
 
     @property
     def probability(self) -> float:
-        """The probability of the whole list.
-
-        >>> Ranked("e1", (Decided("e1", "red", 0.5, {"red": 0.5}),)).probability
-        0.5
-        """
+        """The probability of the whole list."""
         return math.prod(self.probabilities)
 
     def __getitem__(self, slot: int) -> Decided:

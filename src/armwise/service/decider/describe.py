@@ -13,20 +13,11 @@ from armwise.features.maps import FeatureMap
 
 
 class Undescribed(ValueError):
-    """The agent holds an object that is not made of plain numbers, such as a scikit-learn model.
-
-    >>> isinstance(Undescribed(), ValueError)
-    True
-    """
+    """The agent holds an object that is not made of plain numbers, such as a scikit-learn model."""
 
 
 def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
-    """Return an agent's class and parameters without its ``dim``, which the encoder determines.
-
-    >>> import armwise as aw
-    >>> described(aw.LinUCB(dim=3, alpha=0.5))["class"], "dim" in described(aw.LinUCB(dim=3))
-    ('LinUCB', False)
-    """
+    """Return an agent's class and parameters without its ``dim``, which the encoder determines."""
     if isinstance(agent, Mapping):
         return dict(agent)
     if not isinstance(agent, Agent):
@@ -38,12 +29,7 @@ def described(agent: Agent | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def held_in_memory(agent: Any) -> Agent | None:
-    """Return a copy of an agent that cannot be described, such as one over a scikit-learn model; else None.
-
-    >>> import armwise as aw
-    >>> held_in_memory(aw.LinUCB()) is None
-    True
-    """
+    """Return a copy of an agent that cannot be described, such as one over a scikit-learn model; else None."""
     if not isinstance(agent, Agent):
         return None
     try:

@@ -21,11 +21,6 @@ class Folder(Backend):
     """Decisions in a journal: each is answered when the disk has it, and learnt soon after.
 
     ``creation`` says what to make of what the folder has (None: it is new).
-
-    >>> import tempfile
-    >>> home = Folder(tempfile.mkdtemp(), lambda before: before or Creation())
-    >>> home.model().lessons; home.close()
-    0
     """
 
     _turn = contextlib.nullcontext()  # calls meet in the writer's queue
@@ -58,15 +53,7 @@ class Folder(Backend):
 
     @property
     def engine(self) -> Engine:
-        """The service's engine; ValueError once it is closed.
-
-        >>> import tempfile
-        >>> home = Folder(tempfile.mkdtemp(), lambda before: Creation()); home.close()
-        >>> home.engine
-        Traceback (most recent call last):
-        ...
-        ValueError: this Decider is closed
-        """
+        """The service's engine; ValueError once it is closed."""
         if self._engine is None:
             raise ValueError("this Decider is closed")
         return self._engine

@@ -26,16 +26,7 @@ class _Closed:
 
 
 class Memory(Backend):
-    """Decisions in memory, learnt before they are answered; rewards likewise.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.features.encoding.tokens import NO_TOKENS
-    >>> from armwise.service.engine.requests.request import ParsedRequest
-    >>> home = Memory(Creation())
-    >>> [made] = home.decide([ParsedRequest(b"{}", NO_TOKENS, read_arms([b'"a"', b'"b"']))])
-    >>> home.reward([(made.id, 1.0, None)])[0].status
-    'taken'
-    """
+    """Decisions in memory, learnt before they are answered; rewards likewise."""
 
     def __init__(
         self,
@@ -68,22 +59,12 @@ class Memory(Backend):
             return self._engine.model(APP).copy()
 
     def lines(self) -> Iterator[bytes]:
-        """Every decision in order, with its status and its age now.
-
-        >>> list(Memory(Creation()).lines())
-        []
-        """
+        """Every decision in order, with its status and its age now."""
         with self._turn:
             self._engine.begin()
             found = list(entries(self._engine.journal, APP, 0, self._engine.now()))
         return map(as_dsjson, found)
 
     def close(self) -> None:
-        """Answer no more, as a folder that was let go.
-
-        >>> home = Memory(Creation()); home.close(); home.model()
-        Traceback (most recent call last):
-        ...
-        ValueError: this Decider is closed
-        """
+        """Answer no more, as a folder that was let go."""
         self._turn = _Closed()

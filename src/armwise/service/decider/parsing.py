@@ -23,11 +23,7 @@ from armwise.service.journal.writes import canonical
 
 
 def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> ParsedRequest:
-    """Parse one request of a batch; ``encoded`` transforms its context first, if given.
-
-    >>> read_request({"arms": ["a"]}).arms.ids
-    ('a',)
-    """
+    """Parse one request of a batch; ``encoded`` transforms its context first, if given."""
     if not isinstance(request, Mapping):
         raise ValueError(f"a request must be a dictionary with context, arms and id, got {request!r:.60}")
     if strange := set(request) - {"context", "arms", "id"}:
@@ -39,13 +35,7 @@ def read_request(request: Any, encoded: Callable[[Any], Any] | None = None) -> P
 
 
 def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[ParsedRequest]:
-    """Parse a batch of requests; an id may repeat with the same content.
-
-    >>> read_requests([{"arms": ["a"], "id": "e1"}, {"arms": ["b"], "id": "e1"}])
-    Traceback (most recent call last):
-    ...
-    ValueError: requests: 'e1' is asked for twice, with other content
-    """
+    """Parse a batch of requests; an id may repeat with the same content."""
     asked = [read_request(each, encoded) for each in rows("requests", requests, "a list of dictionaries")]
     named: dict[str, ParsedRequest] = {}
     for each in asked:
@@ -57,11 +47,7 @@ def read_requests(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
 
 
 def read_rankings(requests: Any, encoded: Callable[[Any], Any] | None = None) -> list[SlotsRequest]:
-    """Parse a batch of lists to fill.
-
-    >>> read_rankings([{"arms": ["a", "b"], "k": 2}])[0].names
-    ['0', '1']
-    """
+    """Parse a batch of lists to fill."""
     found = []
     for request in rows("requests", requests, "a list of dictionaries"):
         if not isinstance(request, Mapping):
@@ -82,11 +68,7 @@ def read_rankings(requests: Any, encoded: Callable[[Any], Any] | None = None) ->
 
 
 def read_list_id(id: Any, cost: Any) -> str:
-    """Check the id of a list, which takes no cost.
-
-    >>> read_list_id("e1", None)
-    'e1'
-    """
+    """Check the id of a list, which takes no cost."""
     name = id.id if isinstance(id, Ranked) else id
     if not isinstance(name, str):
         raise ValueError(f"id must be a list's id, or the list itself, got {name!r:.60}")
@@ -100,24 +82,14 @@ def _content(asked: ParsedRequest) -> bytes:
 
 
 def read_id(id: Any) -> str | None:
-    """Check the requested id of a decision, if any.
-
-    >>> read_id(3)
-    Traceback (most recent call last):
-    ...
-    ValueError: id must be text, got 3
-    """
+    """Check the requested id of a decision, if any."""
     if id is not None and not isinstance(id, str):
         raise ValueError(f"id must be text, got {id!r:.60}")
     return id
 
 
 def read_pairs(rewards: Any) -> list[tuple[str, float, Any]]:
-    """Parse rewards of several decisions, each with its cost or None.
-
-    >>> read_pairs([("e1", 1), ("e2", 0.5, 0.01)])
-    [('e1', 1.0, None), ('e2', 0.5, 0.01)]
-    """
+    """Parse rewards of several decisions, each with its cost or None."""
     wanted, found = "pairs of an id and a reward", []
     for i, row in enumerate(rows("rewards", rewards, wanted)):
         if not isinstance(row, (tuple, list)) or len(row) not in (2, 3):
@@ -127,13 +99,7 @@ def read_pairs(rewards: Any) -> list[tuple[str, float, Any]]:
 
 
 def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[Any]:
-    """Return a list of rows of the given length, or raise ValueError that names the argument.
-
-    >>> rows("rewards", [1], "pairs of an id and a reward", 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: rewards must be pairs of an id and a reward, got 1 at position 0
-    """
+    """Return a list of rows of the given length, or raise ValueError that names the argument."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise ValueError(f"{what} must be {wanted}, got {type(given).__name__} {given!r:.60}")
     found = list(given)
@@ -144,13 +110,7 @@ def rows(what: str, given: Any, wanted: str, length: int | None = None) -> list[
 
 
 def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
-    """Return the context and the arms of an answered decision.
-
-    >>> read_decision("e1")
-    Traceback (most recent call last):
-    ...
-    ValueError: decision must be what decide answered, got str 'e1'
-    """
+    """Return the context and the arms of an answered decision."""
     if isinstance(decision, Ranked):
         raise ValueError("decision must be one slot of a list: explain(ranked[0]) is of the first")
     if not isinstance(decision, Decided) or not decision.offered:
@@ -159,22 +119,12 @@ def read_decision(decision: Any) -> tuple[bytes, list[bytes]]:
 
 
 def rewards_slots(value: Any) -> bool:
-    """Whether a reward is one of a list: by arm, by slot, or a value per slot.
-
-    >>> rewards_slots({"a": 1}), rewards_slots([1, 0]), rewards_slots(np.float32(1))
-    (True, True, False)
-    """
+    """Whether a reward is one of a list: by arm, by slot, or a value per slot."""
     return isinstance(value, (Mapping, list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def read_reward(id: Any, value: Any) -> tuple[str, float]:
-    """Return a reward and the id of its decision.
-
-    >>> read_reward("e1", "much")
-    Traceback (most recent call last):
-    ...
-    ValueError: reward must be a number, got 'much'
-    """
+    """Return a reward and the id of its decision."""
     name = id.id if isinstance(id, Decided) else id
     if not isinstance(name, str):
         raise ValueError(f"id must be a decision's id, or the decision itself, got {name!r:.60}")
@@ -192,13 +142,7 @@ def read_reward(id: Any, value: Any) -> tuple[str, float]:
 
 
 def read_cost(cost: Any) -> float | list[float]:
-    """Check the cost that a caller of ``Client`` gives: one number or one per resource.
-
-    >>> read_cost(float("nan"))
-    Traceback (most recent call last):
-    ...
-    ValueError: cost must be finite numbers of at most 1e+150 in size, got nan
-    """
+    """Check the cost that a caller of ``Client`` gives: one number or one per resource."""
     try:
         values = np.asarray(cost, np.float64)
     except (TypeError, ValueError):

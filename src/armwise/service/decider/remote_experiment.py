@@ -27,11 +27,7 @@ from armwise.service.log.retain import Erased
 
 
 class RemoteExperiment:
-    """The verbs of ``Experiment`` over HTTP; a retry changes nothing twice.
-
-    >>> RemoteExperiment(Client("http://127.0.0.1:1"), "colour").assign([])
-    []
-    """
+    """The verbs of ``Experiment`` over HTTP; a retry changes nothing twice."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client, self.name = client, name

@@ -12,11 +12,7 @@ from armwise.features.encoding.from_python import to_plain
 
 
 def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | None, dict[str, Any]]:
-    """Return the transformation of contexts (None: none) and the settings of the features.
-
-    >>> read_encoder(Encoder(dim=64, interactions=False), None)[1]
-    {'dim': 64, 'interactions': False}
-    """
+    """Return the transformation of contexts (None: none) and the settings of the features."""
     features: dict[str, Any] = {} if dim is None else {"dim": dim}
     if encoder is None:
         return None, features
@@ -31,13 +27,7 @@ def read_encoder(encoder: Any, dim: int | None) -> tuple[Callable[[Any], Any] | 
 
 
 class Transformed:
-    """Transform contexts: the output columns by name; of a sparse row those that are not zero.
-
-    >>> class Double:
-    ...     def transform(self, rows): return [[2.0 * rows[0]["hour"]]]
-    >>> Transformed(Double())({"hour": 9})
-    {'x0': 18.0}
-    """
+    """Transform contexts: the output columns by name; of a sparse row those that are not zero."""
 
     def __init__(self, transformer: Any) -> None:
         self._transformer = transformer

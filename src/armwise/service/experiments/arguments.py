@@ -12,11 +12,7 @@ from armwise.features.encoding.arms import check_id
 
 
 def read_unit(unit: Any) -> str:
-    """The name of a unit.
-
-    >>> read_unit("user-17")
-    'user-17'
-    """
+    """The name of a unit."""
     if not isinstance(unit, str) or not unit:
         raise ValueError(f"unit must be a text that is not empty, got {short(unit)}")
     return str(_encodable("unit", unit))
@@ -31,11 +27,7 @@ def _encodable(name: str, text: str) -> str:
 
 
 def read_value(value: Any) -> float:
-    """The value of an outcome: any finite number, or whether something happened.
-
-    >>> read_value(True), read_value(np.float32(0.5))
-    (1.0, 0.5)
-    """
+    """The value of an outcome: any finite number, or whether something happened."""
     number = isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating))
     if not number or not math.isfinite(value):
         raise ValueError(f"value must be a finite number, got {short(value)}")
@@ -43,11 +35,7 @@ def read_value(value: Any) -> float:
 
 
 def read_outcome_id(id: Any) -> str | None:
-    """The id under which an outcome counts once; None where it has none.
-
-    >>> read_outcome_id(17)
-    '17'
-    """
+    """The id under which an outcome counts once; None where it has none."""
     if id is None:
         return None
     if not isinstance(id, (str, int, np.integer)):
@@ -63,11 +51,7 @@ def read_metric_name(metric: Any) -> str | None:
 
 
 def read_said(by: Any, why: Any) -> tuple[str, str]:
-    """Check the author and the reason of a change.
-
-    >>> read_said("ann", "enough units")
-    ('ann', 'enough units')
-    """
+    """Check the author and the reason of a change."""
     for name, text in (("by", by), ("why", why)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be a text, got {short(text)}")

@@ -10,12 +10,7 @@ Reason = Literal["assigned", "not eligible", "outside the ramp", "holdout", "for
 
 
 class Assignment(str):
-    """The arm's name, with why the unit has it; a text, so that it can be used as one.
-
-    >>> arm = Assignment("blue", "u1", "assigned", 0.5)
-    >>> arm == "blue", arm.counted
-    (True, True)
-    """
+    """The arm's name, with why the unit has it; a text, so that it can be used as one."""
 
     unit: str
     reason: Reason
@@ -28,29 +23,17 @@ class Assignment(str):
 
     @property
     def counted(self) -> bool:
-        """Whether the unit is part of the numbers.
-
-        >>> Assignment("blue", "u1", "forced").counted
-        False
-        """
+        """Whether the unit is part of the numbers."""
         return self.reason == "assigned"
 
     def to_dict(self) -> dict[str, str | float | bool]:
-        """Plain values, for JSON.
-
-        >>> Assignment("blue", "u1", "forced").to_dict()["arm"]
-        'blue'
-        """
+        """Plain values, for JSON."""
         return {"unit": self.unit, "arm": str(self), "reason": self.reason, "probability": self.probability,
                 "counted": self.counted}  # fmt: skip
 
 
 class OutcomeReceipt(msgspec.Struct, frozen=True):
-    """The status of an outcome: "taken", "repeated", "late", or "not in the experiment", which changes nothing.
-
-    >>> OutcomeReceipt("u1", "purchase", "late").status
-    'late'
-    """
+    """The status of an outcome: "taken", "repeated", "late", or "not in the experiment", which changes nothing."""
 
     unit: str
     metric: str

@@ -31,11 +31,7 @@ class LogLine(msgspec.Struct, omit_defaults=True):
 
 
 class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
-    """Settings of an experiment; the first arm is control, the first metric that is no guardrail the goal.
-
-    >>> Definition.read(["control", "blue"], ["purchase"]).goal.name
-    'purchase'
-    """
+    """Settings of an experiment; the first arm is control, the first metric that is no guardrail the goal."""
 
     arms: tuple[str, ...]
     metrics: tuple[dict[str, Any], ...]
@@ -89,32 +85,19 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return made
 
     def asked(self) -> dict[str, Any]:
-        """The arguments of ``read``, for JSON.
-
-        >>> made = Definition.read(["a", "b"], "buy", ramp=0.5)
-        >>> Definition.read(**made.asked()) == made
-        True
-        """
+        """The arguments of ``read``, for JSON."""
         found: dict[str, Any] = msgspec.to_builtins(self)
         arms = {"arms": self.values or self.arms}
         return {name: value for name, value in found.items() if name not in ("stopped", "log", "values")} | arms
 
     def plain(self) -> dict[str, Any]:
-        """The definition in the settings: as it is read back from the journal, lists for tuples.
-
-        >>> Definition.read(["a", "b"], "buy").plain()["arms"]
-        ['a', 'b']
-        """
+        """The definition in the settings: as it is read back from the journal, lists for tuples."""
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return found
 
     @property
     def state(self) -> str:
-        """``running``, ``learning`` as a bandit, or ``stopped``.
-
-        >>> Definition.read(["a", "b"], "buy").state
-        'running'
-        """
+        """``running``, ``learning`` as a bandit, or ``stopped``."""
         return "stopped" if self.stopped else "learning" if self.mode == "bandit" else "running"
 
     @property
@@ -129,11 +112,7 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
 
     @property
     def unnamed(self) -> bool:
-        """Whether it was made without metrics: then the first name that an outcome has is the goal's.
-
-        >>> Definition.read(["a", "b"]).unnamed
-        True
-        """
+        """Whether it was made without metrics: then the first name that an outcome has is the goal's."""
         return self.metrics == (Metric().to_dict(),)
 
     @property
@@ -152,20 +131,12 @@ class Definition(msgspec.Struct, omit_defaults=True, frozen=True):
         return {each.name: name if each.name == goal else f"{name}/{each.name}" for each in self.measured}
 
     def reward(self, metric: str, value: float) -> float:
-        """Turn a value into the journal's reward, and back: its sign changes where less is better.
-
-        >>> Definition.read(["a", "b"], {"name": "refund", "direction": "down"}).reward("refund", 1.0)
-        -1.0
-        """
+        """Turn a value into the journal's reward, and back: its sign changes where less is better."""
         goal = self.goal
         return 0.0 - value if metric == goal.name and goal.direction == "down" else value
 
     def admits(self, context: Mapping[str, Any]) -> bool:
-        """Return whether a unit with this context is eligible.
-
-        >>> Definition.read(["a", "b"], "buy", eligible={"country": ["de", "at"]}).admits({"country": "fr"})
-        False
-        """
+        """Return whether a unit with this context is eligible."""
         return all(context.get(name) in values for name, values in self.eligible.items())
 
 

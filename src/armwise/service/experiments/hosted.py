@@ -140,15 +140,7 @@ def is_held_out(engine: ServedEngine, unit: str) -> bool:
 
 
 class HostedExperiment:
-    """One experiment of an engine; any thread may call, and any process that shares the journal.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {}); engine.start()
-    >>> test = create(engine, "colour", Definition.read(["control", "blue"], "buy"))
-    >>> [arm] = test.assign([("u1", {})]); arm == test.assign([("u1", {"device": "phone"})])[0]
-    True
-    >>> engine.stop()
-    """
+    """One experiment of an engine; any thread may call, and any process that shares the journal."""
 
     def __init__(self, engine: ServedEngine, name: str) -> None:
         self.engine, self.name = engine, name

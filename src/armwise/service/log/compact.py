@@ -14,12 +14,7 @@ from armwise.service.log.verify import Statuses, base_models, chained, expected,
 
 
 def deleted_upto(journal: Journal) -> dict[str, int]:
-    """The event up to which each application's log was deleted, as ``DELETE logs`` journals it.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> deleted_upto(Journal(SQLite(":memory:").connect()))
-    {}
-    """
+    """The event up to which each application's log was deleted, as ``DELETE logs`` journals it."""
     found = {app: model.settings.forgotten for app, model in restore(journal)[0].items()}
     sql = "SELECT seq, time, app, kind, id, body FROM events WHERE kind IN ('configure', 'create')"
     for seq, time, app, kind, id, body in journal.connection.execute(sql):
@@ -38,10 +33,6 @@ def compact(journal: Journal, before: int) -> int:
     is left is never selected by outcome. What they taught stays, as a snapshot from which a replay begins. Of a
     decision that is still open then, the decision itself is kept; one with later events is kept whole. Ids and
     idempotency keys of what is dropped are forgotten.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> compact(Journal(SQLite(":memory:").connect()), before=10**15)
-    0
     """
     old, deleted, execute = journal.base(), deleted_upto(journal), journal.connection.execute
     aged = execute("SELECT max(seq) FROM events WHERE time < ?", (before,))[0][0] or 0

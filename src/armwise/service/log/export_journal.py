@@ -29,11 +29,7 @@ _PIECE = 1 << 17  # bytes of text that are sent at a time
 
 
 class Outcome(msgspec.Struct, repr_omit_defaults=True):
-    """One reward of a decision; a late one was kept but not learnt.
-
-    >>> Outcome(0.5, 1000, late=True).value
-    0.5
-    """
+    """One reward of a decision; a late one was kept but not learnt."""
 
     value: float
     time: int  # milliseconds
@@ -42,11 +38,7 @@ class Outcome(msgspec.Struct, repr_omit_defaults=True):
     final: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form.
-
-        >>> Outcome(0.5, 1000, late=True).to_dict()
-        {'value': 0.5, 'time': '1970-01-01T00:00:01.000Z', 'late': True, 'final': False}
-        """
+        """The JSON form."""
         cost = {} if self.cost is None else {"cost": self.cost}
         return {"value": self.value, "time": stamp(self.time), "late": self.late, "final": self.final, **cost}
 
@@ -98,10 +90,6 @@ def entries(journal: EventSource, app: str, after: int = 0, now: int | None = No
     """The decisions of an application after an event, in order, each with its status and every reward.
 
     ``now`` is when they are asked for (None: the time of the last event).
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> list(entries(Journal(SQLite(":memory:").connect()), "shop"))
-    []
     """
     if now is None:
         now = journal.last()[1]
@@ -127,11 +115,7 @@ def _pages(journal: EventSource, app: str, after: int) -> Iterator[tuple[list[Ro
 
 
 def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
-    """The outcomes of journaled rewards.
-
-    >>> outcomes([Row(2, 1000, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}')])
-    [Outcome(value=0.5, time=1000, late=True)]
-    """
+    """The outcomes of journaled rewards."""
     pairs = [(row, row.event) for row in rewards]
     return [
         Outcome(event.value, row.time, event.late, event.cost, event.final)
@@ -141,14 +125,7 @@ def outcomes(rewards: Iterable[Row]) -> list[Outcome]:
 
 
 def as_json(entry: Entry) -> bytes:
-    """One line of the plain format, with all fields named.
-
-    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> status = Status("shop", "e1", 1, 5, "sum", 0.0, True)
-    >>> entry = Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [], now=3)
-    >>> line = msgspec.json.decode(as_json(entry)); line["arm"], line["status"], line["reward"]
-    ('a', 'open', None)
-    """
+    """One line of the plain format, with all fields named."""
     row, decision, status, received = entry[:4]
     return msgspec.json.encode(
         {
@@ -164,22 +141,12 @@ def as_json(entry: Entry) -> bytes:
 
 
 def played_arm(decision: Decision) -> str:
-    """The id of the arm that was played.
-
-    >>> played_arm(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
-    'a'
-    """
+    """The id of the arm that was played."""
     return read_arm(bytes(decision.arms[decision.arm])).id
 
 
 def as_dsjson(entry: Entry) -> bytes:
-    """One line of VW's format; labels come first, because readers ignore labels after ``c``.
-
-    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> status = Status("shop", "e1", 1, 5, "sum", 0.5, True, closed=True)
-    >>> as_dsjson(Entry(Row(1, 0, "shop", "decision", "e1", b""), asked, status, [], now=9))[:40]
-    b'{"_label_cost":-0.5,"_label_probability"'
-    """
+    """One line of VW's format; labels come first, because readers ignore labels after ``c``."""
     row, decision, status, received = entry[:4]
     value = entry.reward
     others = [i for i in range(len(decision.p)) if i != decision.arm]
@@ -220,24 +187,14 @@ def as_dsjson(entry: Entry) -> bytes:
 
 
 def pieces(journal: Journal, app: str, kind: str = "json", after: int = 0, limit: int = 1 << 60) -> Iterator[bytes]:
-    """The log of an application after an event in one of ``FORMATS``, in bounded chunks.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> list(pieces(Journal(SQLite(":memory:").connect()), "shop"))
-    []
-    """
+    """The log of an application after an event in one of ``FORMATS``, in bounded chunks."""
     yield from pieces_of([(journal, after)], app, kind, limit)
 
 
 def pieces_of(
     journals: Sequence[tuple[Journal, int]], app: str, kind: str = "json", limit: int = 1 << 60, now: int | None = None
 ) -> Iterator[bytes]:
-    """The same of several journals, one after the other, each after an event of its own; ``now`` as in ``entries``.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> list(pieces_of([(Journal(SQLite(":memory:").connect()), 0)], "shop"))
-    []
-    """
+    """The same of several journals, one after the other, each after an event of its own; ``now`` as in ``entries``."""
     every = itertools.chain.from_iterable(entries(journal, app, after, now) for journal, after in journals)
     chosen = itertools.islice(every, limit)
     if kind == "parquet":
@@ -259,10 +216,6 @@ def pieces_of(
 
 
 def stamp(milliseconds: int) -> str:
-    """Format a time for JSON.
-
-    >>> stamp(0)
-    '1970-01-01T00:00:00.000Z'
-    """
+    """Format a time for JSON."""
     moment = datetime.datetime.fromtimestamp(milliseconds / 1000.0, datetime.UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -36,11 +36,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
 
 
 def missed(table: list[Distribution]) -> str:
-    """The number of rounds without an answer of a policy, and why; empty if there are none.
-
-    >>> missed([[1.0], "it has 2 arms, got 1"])
-    'it could not answer 1 of 2 decisions (it has 2 arms, got 1), which are left out'
-    """
+    """The number of rounds without an answer of a policy, and why; empty if there are none."""
     reasons = [answer for answer in table if isinstance(answer, str)]
     if not reasons:
         return ""
@@ -48,13 +44,7 @@ def missed(table: list[Distribution]) -> str:
 
 
 def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
-    """Convert rounds to a log with its propensities, and a policy's answers to an array.
-
-    >>> asked = Decision(msgspec.Raw(b"{}"), [], [1.0, 0.0], 0, 0, 1, 0.0)
-    >>> log, targets = as_log([(Row(1, 1, "shop", "decision", "e1", b""), asked, 1.0)], [[0.5, 0.5]])
-    >>> log.support, targets
-    (array([[ True, False]]), array([[0.5, 0.5]]))
-    """
+    """Convert rounds to a log with its propensities, and a policy's answers to an array."""
     n, K = len(rounds), max(len(decision.p) for _, decision, _ in rounds)
     targets, available, support = np.zeros((n, K)), np.zeros((n, K), np.bool_), np.zeros((n, K), np.bool_)
     for i, ((_, decision, _), distribution) in enumerate(zip(rounds, table, strict=True)):
@@ -72,13 +62,7 @@ def as_log(rounds: Rounds, table: list[Any]) -> tuple[Log, np.ndarray]:
 
 
 def judged(rounds: Rounds, table: list[Any]) -> tuple[dict[str, Any], str]:
-    """The sums and estimates of one policy, in all and over time, and what speaks against trusting them.
-
-    >>> asked = Decision(msgspec.Raw(b"{}"), [], [0.5, 0.5], 0, 0, 1, 0.0)
-    >>> rounds = [(Row(i, i, "shop", "decision", str(i), b""), asked, 1.0) for i in range(50)]
-    >>> judged(rounds, [[1.0, 0.0]] * 50)[0]["total"]["averageReward"]
-    1.0
-    """
+    """The sums and estimates of one policy, in all and over time, and what speaks against trusting them."""
     log, targets = as_log(rounds, table)
     from armwise.offline import evaluate  # slow to import, and the first decision does not need it
 

@@ -11,13 +11,7 @@ ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
 
 class Missing(Exception):
-    """Parquet was requested, but its writer is not installed.
-
-    >>> raise Missing("Parquet needs pyarrow")
-    Traceback (most recent call last):
-    ...
-    armwise.service.log.parquet.Missing: Parquet needs pyarrow
-    """
+    """Parquet was requested, but its writer is not installed."""
 
 
 def check() -> None:
@@ -57,11 +51,7 @@ class _Sink:
 
 
 def schema() -> Any:
-    """The columns. ``context`` and each of ``arms`` are JSON, as they were sent; the rest is plain.
-
-    >>> schema().names[:7]
-    ['seq', 'id', 'time', 'arm', 'probability', 'reward', 'index']
-    """
+    """The columns. ``context`` and each of ``arms`` are JSON, as they were sent; the rest is plain."""
     import pyarrow as pa
 
     moment = pa.timestamp("ms", tz="UTC")
@@ -108,11 +98,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """A Parquet file in chunks: one per row group, then the footer.
-
-    >>> b"".join(row_groups([]))[:4]
-    b'PAR1'
-    """
+    """A Parquet file in chunks: one per row group, then the footer."""
     check()
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter

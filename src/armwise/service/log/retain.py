@@ -84,14 +84,7 @@ def merge(parts: Sequence[Erased]) -> Erased:
 
 
 class Retention:
-    """A thread that drops what is older than ``days`` (0: nothing is), or was deleted; only where its process leads.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-    >>> engine.start(); Retention(engine, days=30.0).run(); engine.stop()
-    0
-    """
+    """A thread that drops what is older than ``days`` (0: nothing is), or was deleted; only where its process leads."""
 
     def __init__(self, engine: Engine, days: float = 0.0, every: float = EVERY) -> None:
         self._engine, self.days, self._every, self._system = engine, days, every, engine.system

@@ -30,11 +30,7 @@ from armwise.service.model.model import Model
 
 
 class Report(msgspec.Struct):
-    """The findings: counts, and the first hundred problems.
-
-    >>> Report().problems
-    []
-    """
+    """The findings: counts, and the first hundred problems."""
 
     events: int = 0
     decisions: int = 0
@@ -45,11 +41,7 @@ class Report(msgspec.Struct):
     problems: list[str] = msgspec.field(default_factory=list)
 
     def wrong(self, problem: str) -> None:
-        """Record a problem.
-
-        >>> report = Report(); report.wrong("event 3 is missing"); report.problems
-        ['event 3 is missing']
-        """
+        """Record a problem."""
         if len(self.problems) < 100:
             self.problems.append(problem)
 
@@ -58,11 +50,7 @@ Statuses = dict[tuple[str, str], Status]
 
 
 def expected(statuses: Statuses, row: Row) -> Event:
-    """Apply an event to the statuses; return what the rules expect.
-
-    >>> expected({}, Row(1, 0, "shop", "create", "", b"{}")).seed
-    1
-    """
+    """Apply an event to the statuses; return what the rules expect."""
     key, event = (row.app, row.id), row.event
     status = statuses.get(key) if isinstance(event, Decision | Sequel) else None
     if isinstance(event, Decision) and status is not None:
@@ -78,10 +66,6 @@ def verify(journal: Journal, models: bool = True) -> Report:
     """Check everything; with ``models``, also that every snapshot equals a replay.
 
     All is read in one transaction, so that a service may go on writing meanwhile.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> verify(Journal(SQLite(":memory:").connect())).problems
-    []
     """
     report = Report()
     tail = journal.connection.tail
@@ -226,41 +210,24 @@ class _Replay:
 
 
 def weight(row: Row) -> int:
-    """The checksum contribution of an event kept by a compaction.
-
-    >>> weight(Row(1, 0, "shop", "create", "", b"{}")) > 2**100
-    True
-    """
+    """The checksum contribution of an event kept by a compaction."""
     return int.from_bytes(link(b"", row), "little")
 
 
 def sum_of(total: int) -> str:
-    """A sum of weights as the base has it: what goes is taken off, so that not all has to be read again.
-
-    >>> sum_of(2**128 + 5)
-    'sum:00000000000000000000000000000005'
-    """
+    """A sum of weights as the base has it: what goes is taken off, so that not all has to be read again."""
     return f"sum:{total % 2**128:032x}"
 
 
 def explained(error: Exception) -> str:
-    """Describe an error.
-
-    >>> explained(KeyError("e1"))
-    "there is no 'e1'"
-    """
+    """Describe an error."""
     return f"there is no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
 
 
 def chained(
     journal: Journal, after: int, wrong: Callable[[str], None] | None = None, until: int = 1 << 62
 ) -> Iterator[tuple[Row, bytes]]:
-    """Events with the chain that is stored with each; ``wrong`` is told of what is not stored as bytes.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> list(chained(Journal(SQLite(":memory:").connect()), 0))
-    []
-    """
+    """Events with the chain that is stored with each; ``wrong`` is told of what is not stored as bytes."""
     sql = "SELECT seq, time, app, kind, id, body, chain FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
     while rows := journal.connection.execute(sql, (after, until, MAX_PAGE_ROWS)):
         found = []
@@ -285,12 +252,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def base_models(journal: Journal, base: Base) -> dict[str, Model]:
-    """The models that a replay starts from: none, or those of the compaction's snapshot.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> base_models(Journal(SQLite(":memory:").connect()), Base())
-    {}
-    """
+    """The models that a replay starts from: none, or those of the compaction's snapshot."""
     names = journal.connection.execute("SELECT app FROM bases") if base.seq else []
     return {app: saving.loads(compaction_snapshot(journal.connection, app) or b"") for (app,) in names}
 

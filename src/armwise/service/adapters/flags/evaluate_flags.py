@@ -103,15 +103,7 @@ _kept: weakref.WeakKeyDictionary[ServedEngine, dict[tuple[str, str], Answer]] = 
 
 
 def read(body: bytes, key: str = "") -> Unit:
-    """The unit of a body; Failure with the protocol's code.
-
-    >>> read(b'{"context": {"targetingKey": "user-7", "plan": "pro"}}')
-    Unit(key='user-7', attributes=b'{"plan":"pro"}')
-    >>> read(b'{"context": {}}')
-    Traceback (most recent call last):
-    ...
-    armwise.service.adapters.flags.failure.Failure: the context must have a targetingKey: the unit that is decided for
-    """
+    """The unit of a body; Failure with the protocol's code."""
     try:
         raw = bytes(_decode.decode(body).context)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -121,11 +113,7 @@ def read(body: bytes, key: str = "") -> Unit:
 
 
 def read_unit(raw: bytes, key: str = "") -> Unit:
-    """The unit of a context.
-
-    >>> read_unit(b'{"targetingKey": "user-7"}').attributes
-    b'{}'
-    """
+    """The unit of a context."""
     try:
         context = _decode_context.decode(raw)
         named = "targetingKey" in context

@@ -11,11 +11,7 @@ FLAG_NOT_FOUND, GENERAL = "FLAG_NOT_FOUND", "GENERAL"
 
 
 class Failure(Problem):
-    """A problem whose body has the protocol's code, and the flag's key where one was meant.
-
-    >>> Failure(404, FLAG_NOT_FOUND, "no flag is called 'x'", key="x").response().body
-    b'{"errorCode":"FLAG_NOT_FOUND","errorDetails":"no flag is called \\'x\\'","key":"x"}'
-    """
+    """A problem whose body has the protocol's code, and the flag's key where one was meant."""
 
     def __init__(self, status: int, code: str, message: str, headers: Headers = (), key: str = "") -> None:
         super().__init__(status, code, message, headers)
@@ -32,11 +28,7 @@ class Failure(Problem):
 
 
 def recoded(problem: Problem) -> Problem:
-    """A problem of the service in the protocol's words; what it refused of a context is an invalid context.
-
-    >>> recoded(Problem(401, "Unauthorized", "a valid key is needed")).response().body
-    b'{"errorCode":"GENERAL","errorDetails":"a valid key is needed"}'
-    """
+    """A problem of the service in the protocol's words; what it refused of a context is an invalid context."""
     if isinstance(problem, Failure):
         return problem
     code = INVALID_CONTEXT if problem.status == 400 else GENERAL

@@ -27,34 +27,17 @@ class Flag(NamedTuple):
     control: str = ""
 
     def decision(self, unit: str, now: int, back: int = 0) -> str:
-        """The id of a unit's decision in this window, or ``back`` windows before.
-
-        >>> flag = Flag(read_arms([b'"on"']), {"on": True}, 600_000)
-        >>> flag.decision("user-7", 1_000_000), flag.decision("user-7", 1_700_000, back=1)
-        ('unit-...', 'unit-...')
-        """
+        """The id of a unit's decision in this window, or ``back`` windows before."""
         return f"{own_decisions(unit)}{now // self.window - back}"
 
 
 def own_decisions(unit: str) -> str:
-    """The common prefix of the ids of a unit's decisions.
-
-    >>> own_decisions("user-7")
-    'unit-...-'
-    """
+    """The common prefix of the ids of a unit's decisions."""
     return f"unit-{hashlib.blake2b(unit.encode(), digest_size=16).hexdigest()}-"
 
 
 def flag_of(model: Model) -> Flag | None:
-    """The flag that an application is: by its variants, its fixed arms or its experiment; None if it has none of these.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> flag_of(build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"]))).values
-    {'a': 'a', 'b': 'b'}
-    >>> flag_of(build_model(Creation())) is None
-    True
-    """
+    """The flag that an application is: by its variants, its fixed arms or its experiment; None if it has none."""
     extra = model.settings.extra
     experiment = extra.get(KEY, {})
     values = extra.get("variants") or experiment.get("values")

@@ -48,11 +48,7 @@ _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\
 
 
 def seconds(text: Any, what: str) -> float:
-    """An ISO 8601 duration of days, hours, minutes and seconds.
-
-    >>> seconds("PT1H30M", "rewardWaitTime")
-    5400.0
-    """
+    """An ISO 8601 duration of days, hours, minutes and seconds."""
     found = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if found is None or not any(found.groups()):
         raise InvalidInput(f"{what} must be a duration such as PT10M, got {str(text)[:40]!r}")
@@ -60,11 +56,7 @@ def seconds(text: Any, what: str) -> float:
 
 
 def duration(value: float) -> str:
-    """Seconds as an ISO 8601 duration.
-
-    >>> duration(600), duration(90000), duration(0.5)
-    ('PT10M', 'P1DT1H', 'PT0.5S')
-    """
+    """Seconds as an ISO 8601 duration."""
     whole, rest = divmod(round(value, 3), 60)
     days, minutes = divmod(int(whole), 1440)
     hours, minutes = divmod(minutes, 60)
@@ -135,11 +127,7 @@ def _configure(engine: ServedEngine, app: str, sent: dict[str, Any]) -> dict[str
 
 
 def read_configuration(sent: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a configuration asks for; Problem if one cannot be had.
-
-    >>> read_configuration({"rewardWaitTime": "PT1M", "learningMode": "Apprentice"})
-    {'window': 60.0, 'apprentice': True}
-    """
+    """The settings that a configuration asks for; Problem if one cannot be had."""
     changes: dict[str, Any] = {}
     given = {name: value for name, value in sent.items() if value is not None}
     for name, what in _REFUSED.items():
@@ -206,13 +194,7 @@ async def delete_policy(call: Call) -> Response:
 
 
 def read_policy(sent: Any) -> dict[str, str]:
-    """Learning settings, checked as far as they can be without an application.
-
-    >>> read_policy({"name": "mine", "arguments": "--cb_explore_adf --epsilon 0.2"})
-    Traceback (most recent call last):
-    ...
-    armwise.service.web.http.Problem: arguments must describe an agent in JSON, such as {"class": "LinUCB", ...}
-    """
+    """Learning settings, checked as far as they can be without an application."""
     if not isinstance(sent, dict) or not all(isinstance(sent.get(name), str) for name in ("name", "arguments")):
         raise Problem(400, "InvalidPolicyContract", "learning settings have a name and arguments, both strings")
     if not 1 <= len(sent["name"]) <= 256:
@@ -222,11 +204,7 @@ def read_policy(sent: Any) -> dict[str, str]:
 
 
 def agent_of(arguments: str) -> dict[str, Any]:
-    """The agent that learning settings describe.
-
-    >>> agent_of('{"class": "LinUCB"}')
-    {'class': 'LinUCB'}
-    """
+    """The agent that learning settings describe."""
     try:
         agent = read_json(arguments.encode())
     except InvalidInput:

@@ -192,11 +192,7 @@ def _invalid(message: str) -> Problem:
 
 
 def moment(text: str) -> int:
-    """A time in ISO 8601 as milliseconds; UTC unless it says otherwise.
-
-    >>> moment("1970-01-01T00:00:01Z"), moment("1970-01-02")
-    (1000, 86400000)
-    """
+    """A time in ISO 8601 as milliseconds; UTC unless it says otherwise."""
     try:
         found = datetime.datetime.fromisoformat(text)
         if found.tzinfo is None:

@@ -43,11 +43,7 @@ Optional = msgspec.UnsetType | None  # absent or null, which mean the same here
 
 
 class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The request of ``rank``.
-
-    >>> msgspec.json.decode(b'{"actions": [{"id": "a", "features": []}]}', type=RankRequest).eventId
-    UNSET
-    """
+    """The request of ``rank``."""
 
     actions: Actions
     contextFeatures: RawContext | msgspec.UnsetType = msgspec.UNSET
@@ -106,11 +102,7 @@ class RankCall(NamedTuple):
 
 
 def read(body: bytes) -> RankCall:
-    """Read the request from a body, or raise InvalidInput.
-
-    >>> read(b'{"actions": [{"id": "a", "features": []}], "excludedActions": ["b"]}').excluded
-    []
-    """
+    """Read the request from a body, or raise InvalidInput."""
     sent: RankRequest = decoded(_decode, body)
     context, arms = read_actions(body, sent)
     return RankCall(context, arms, [id for id in sent.excludedActions or () if id in arms.ids], sent)
@@ -127,13 +119,7 @@ def draw(call: Call, asked: RankCall) -> Write:
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """A request as its struct, or InvalidInput.
-
-    >>> decoded(_decode, b"{}")
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: the body: Object missing required field `actions`
-    """
+    """A request as its struct, or InvalidInput."""
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -144,11 +130,6 @@ def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, ArmC
     """The context and the actions of a rank request, as the engine takes them.
 
     ``further`` keys of the body are accounted for elsewhere; if then the count is not right, one appears twice.
-
-    >>> body = b'{"actions": [{"id": "a", "features": [{"n": 3}]}], "contextFeatures": null}'
-    >>> context, arms = read_actions(body, _decode.decode(body))
-    >>> context, arms.ids
-    (b'[]', ('a',))
     """
     unset = asked.contextFeatures is msgspec.UNSET or bytes(asked.contextFeatures) == b"null"
     context = b"[]" if unset else bytes(asked.contextFeatures)
@@ -164,12 +145,7 @@ def read_actions(body: bytes, asked: Any, further: int = 0) -> tuple[bytes, ArmC
 
 
 def ranking(it: Answer, excluded: Collection[str]) -> list[dict[str, Any]]:
-    """All actions: the one to show first, the others by falling probability; excluded ones stay where they stood.
-
-    >>> it = Answer("e", "c", 0.2, [("a", 0.0), ("b", 0.8), ("c", 0.2)], 0, 1, False)
-    >>> [each["id"] for each in ranking(it, ["a"])]
-    ['a', 'c', 'b']
-    """
+    """All actions: the one to show first, the others by falling probability; excluded ones stay where they stood."""
     ranked: list[dict[str, Any]] = [{"id": id, "probability": p} for id, p in it.probabilities]
     places = [i for i, each in enumerate(ranked) if each["id"] not in excluded]
     order = sorted((ranked[i] for i in places), key=lambda each: (each["id"] != it.arm, -each["probability"]))
@@ -179,11 +155,7 @@ def ranking(it: Answer, excluded: Collection[str]) -> list[dict[str, Any]]:
 
 
 def retry_key(call: Call, what: str) -> str:
-    """The client's request id, for one operation: a whole visit may share an id, a retry must.
-
-    >>> retry_key(Call(None, "POST", (), b"", [(b"x-ms-client-request-id", b"7")], ""), "rank")
-    'rank 7'
-    """
+    """The client's request id, for one operation: a whole visit may share an id, a retry must."""
     return f"{what} {call.request_id}" if call.request_id else ""
 
 
@@ -196,13 +168,7 @@ async def reward(call: Call) -> Response:
 
 
 def read_reward(value: Any) -> float:
-    """A reward in [-1, 1].
-
-    >>> read_reward(2)
-    Traceback (most recent call last):
-    ...
-    armwise.service.web.http.Problem: value must lie in [-1, 1], got 2.0
-    """
+    """A reward in [-1, 1]."""
     number = finite(value, "value")
     if not -1.0 <= number <= 1.0:
         raise Problem(400, "InvalidRewardRequest", f"value must lie in [-1, 1], got {number}")
@@ -217,11 +183,7 @@ async def activate(call: Call) -> Response:
 
 
 def recoded(problem: Problem) -> Problem:
-    """A problem with the code that the clients know.
-
-    >>> recoded(Problem(404, "NotFound", "no decision has the id e1")).response().body
-    b'{"error":{"code":"ResourceNotFound","message":"no decision has the id e1"}}'
-    """
+    """A problem with the code that the clients know."""
     problem.code = _CODES.get(problem.code, problem.code)
     return problem
 
@@ -240,11 +202,7 @@ def versioned(handler: Handler) -> Handler:
 
 
 def everywhere(routes: Sequence[Route], prefixes: Sequence[str] = (*EARLY, *DATED)) -> list[Route]:
-    """Routes under each of the prefixes.
-
-    >>> [route.path for route in everywhere([Route("POST", "rank", "decide", rank)])]
-    ['personalizer/v1.0/rank', 'personalizer/v1.1-preview.3/rank', 'personalizer/rank']
-    """
+    """Routes under each of the prefixes."""
     return [
         route._replace(
             path=f"{prefix}/{route.path}",

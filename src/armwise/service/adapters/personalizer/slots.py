@@ -37,11 +37,7 @@ from armwise.service.web.v1.schemas import Name, schema_only
 
 
 class Slot(msgspec.Struct, forbid_unknown_fields=True):
-    """One slot of a request; ``baselineAction`` is what it would show without the service.
-
-    >>> msgspec.json.decode(b'{"id": "top", "baselineAction": "a"}', type=Slot).id
-    'top'
-    """
+    """One slot of a request; ``baselineAction`` is what it would show without the service."""
 
     id: Name
     baselineAction: str
@@ -50,11 +46,7 @@ class Slot(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class MultiSlotRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The request of ``multislot/rank``.
-
-    >>> msgspec.json.decode(b'{"actions": [], "slots": []}', type=MultiSlotRequest).slots
-    []
-    """
+    """The request of ``multislot/rank``."""
 
     actions: Actions
     slots: Annotated[list[Slot], schema_only(minItems=1, maxItems=50)]
@@ -90,11 +82,7 @@ async def rank(call: Call) -> Response:
 
 
 def read(body: bytes) -> SlotCall:
-    """Read the request from a body, or raise InvalidInput.
-
-    >>> read(b'{"actions": [{"id": "a", "features": []}], "slots": [{"id": "top", "baselineAction": "a"}]}').allowed
-    array([[ True]])
-    """
+    """Read the request from a body, or raise InvalidInput."""
     sent: MultiSlotRequest = decoded(_decode, body)
     if isinstance(sent.eventId, str):
         check_id("eventId", sent.eventId)
@@ -127,11 +115,7 @@ def draw(call: Call, asked: SlotCall) -> list[Write]:
 
 
 def read_slots(slots: Sequence[Slot], ids: Sequence[str]) -> np.ndarray:
-    """Which actions (columns) each slot (row) may show; InvalidInput if the slots make no sense.
-
-    >>> read_slots([Slot("top", "a", excludedActions=["b"])], ["a", "b"])
-    array([[ True, False]])
-    """
+    """Which actions (columns) each slot (row) may show; InvalidInput if the slots make no sense."""
     if not 1 <= len(slots) <= MAX_SLOTS:
         raise InvalidInput(f"slots must have 1 to {MAX_SLOTS} elements, got {len(slots)}")
     for name, values in (("id", [s.id for s in slots]), ("baselineAction", [s.baselineAction for s in slots])):
@@ -147,11 +131,7 @@ def read_slots(slots: Sequence[Slot], ids: Sequence[str]) -> np.ndarray:
 
 
 def choosable(allowed: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """The free actions that the first of these slots may take with something left for every slot after it.
-
-    >>> choosable(np.array([[True, True], [True, False]]), np.array([True, True]))
-    array([False,  True])
-    """
+    """The free actions that the first of these slots may take with something left for every slot after it."""
     able = allowed & free
     with needs("serve"):
         from scipy.sparse import csr_array  # slow to import
