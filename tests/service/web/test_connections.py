@@ -248,3 +248,19 @@ def test_a_response_to_a_connection_that_was_just_lost_is_dropped() -> None:
         return wrong
 
     assert uvloop.run(lost()) == []
+
+
+def test_what_one_step_of_the_loop_writes_is_sent_together() -> None:
+    sent: list[bytes] = []
+
+    class Transport:
+        write, is_closing = sent.append, bool
+
+    async def write() -> None:
+        joined = JoinedWrites(Transport, asyncio.get_running_loop())
+        joined.write(b"head ")
+        joined.write(b"body")
+        await asyncio.sleep(0)
+
+    asyncio.run(write())
+    assert sent == [b"head body"]

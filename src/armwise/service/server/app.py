@@ -45,11 +45,7 @@ _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
 
 class Service:
-    """Engine, keys and routes behind one ASGI callable; ``start`` and ``stop`` come with the server's lifespan.
-
-    >>> Service(Config(storage=":none:")).router.find("GET", ("healthz",))[0].role
-    ''
-    """
+    """Engine, keys and routes behind one ASGI callable; ``start`` and ``stop`` come with the server's lifespan."""
 
     def __init__(self, config: Config, engine: ServedEngine | None = None) -> None:
         self.config = config

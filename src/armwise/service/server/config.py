@@ -31,11 +31,7 @@ _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True):
-    """The settings of the service.
-
-    >>> Config().listen
-    '127.0.0.1:8484'
-    """
+    """The settings of the service."""
 
     listen: str = "127.0.0.1:8484"
     storage: str | list[str] = "armwise-data"  # a folder, or postgresql://..., or several of these
@@ -74,44 +70,24 @@ class Config(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def host(self) -> str:
-        """The address part of ``listen``.
-
-        >>> Config(listen="[::1]:80").host
-        '::1'
-        """
+        """The address part of ``listen``."""
         return self.listen.rpartition(":")[0].strip("[]")
 
     @property
     def port(self) -> int:
-        """The port part of ``listen``.
-
-        >>> Config().port
-        8484
-        """
+        """The port part of ``listen``."""
         return int(self.listen.rpartition(":")[2])
 
     def creations(self) -> dict[str, Creation]:
-        """The applications as the engine wants them.
-
-        >>> list(Config().creations())
-        ['default']
-        """
+        """The applications as the engine wants them."""
         return {name: application.creation() for name, application in self.applications.items()}
 
     def stores(self) -> list[Database]:
-        """The storage, not yet connected to.
-
-        >>> [store.path for store in Config().stores()]
-        ['armwise-data/journal.db']
-        """
+        """The storage, not yet connected to."""
         return [open_store(each) for each in ([self.storage] if isinstance(self.storage, str) else self.storage)]
 
     def engine(self) -> ServedEngine:
-        """Make the engine, or for a list of databases the sharded one.
-
-        >>> type(Config().engine()).__name__, type(Config(storage=["postgresql://host/a"]).engine()).__name__
-        ('Engine', 'ShardedEngine')
-        """
+        """Make the engine, or for a list of databases the sharded one."""
         options: Any = {"snapshot_every": self.snapshot_every, "adopt": self.adopt}
         if isinstance(self.storage, str):
             return Engine(self.stores()[0], self.creations(), **options)
@@ -140,11 +116,7 @@ def _check_keys(keys: Sequence[Key], applications: Collection[str]) -> None:
 
 
 def open_store(storage: str) -> Database:
-    """A store from a folder, a journal file, or a PostgreSQL URL.
-
-    >>> open_store("elsewhere").path
-    'elsewhere/journal.db'
-    """
+    """A store from a folder, a journal file, or a PostgreSQL URL."""
     check_storage(storage)
     if storage.startswith(_POSTGRES):
         from armwise.service.journal.databases.postgres import Postgres
@@ -155,13 +127,7 @@ def open_store(storage: str) -> Database:
 
 
 def check_storage(storage: str | list[str]) -> None:
-    """ValueError for a URL of something else; its message leaves out what may be a password.
-
-    >>> check_storage("postgresq://user:secret@host/name")
-    Traceback (most recent call last):
-    ...
-    ValueError: storage must be a folder, a .db file or postgresql://..., got postgresq://...
-    """
+    """ValueError for a URL of something else; its message leaves out what may be a password."""
     if not isinstance(storage, str):
         for each in storage:
             check_storage(each)
@@ -177,11 +143,7 @@ def check_storage(storage: str | list[str]) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address; a name other than localhost could be anything.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("example.org"), is_loopback("")
-    (True, False, False, False)
-    """
+    """Return whether only this machine can reach an address; a name other than localhost could be anything."""
     if host == "localhost":
         return True
     try:
@@ -191,23 +153,13 @@ def is_loopback(host: str) -> bool:
 
 
 def names_loopback(authority: str) -> bool:
-    """Whether a ``Host`` header, or an ``Origin`` after its scheme, names this machine as only it does; any port.
-
-    >>> [names_loopback(text) for text in ("localhost:8484", "[::1]", "127.0.0.1:80", "evil.example", "localhost.evil")]
-    [True, True, True, False, False]
-    """
+    """Whether a ``Host`` header, or an ``Origin`` after its scheme, names this machine as only it does; any port."""
     found = _AUTHORITY.fullmatch(authority)
     return found is not None and is_loopback(found[1].strip("[]").lower())
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a TOML file; ValueError says what is wrong with it.
-
-    >>> load_config("/no/such.toml")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: there is no /no/such.toml: expected a TOML file, or a folder that a Decider or a service wrote
-    """
+    """Read a TOML file; ValueError says what is wrong with it."""
     try:
         text = Path(path).read_text("utf-8")
     except FileNotFoundError:

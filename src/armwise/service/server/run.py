@@ -31,13 +31,7 @@ LAST = 20  # seconds after these for learning and storing what is there
 
 
 def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
-    """The first lines printed: how to ask for a decision, between the arms of an application that has them fixed.
-
-    >>> print(greeting("http://127.0.0.1:8484", keyed=False).splitlines()[0])
-    armwise is serving on http://127.0.0.1:8484 (stop with Ctrl-C). Ask for a decision:
-    >>> print(greeting("http://127.0.0.1:8484", keyed=False, arms=["x", "y"]).splitlines()[1])
-      curl http://127.0.0.1:8484/v1/decisions -d '{"context": {"hour": 9}, "arms": ["x", "y"]}'
-    """
+    """The first lines printed: how to ask for a decision, between the arms of an application that has them fixed."""
     shown = json.dumps(list(arms)) if arms else '["pasta", {"id": "salad", "features": {"fresh": true}}]'
     quoted = shown.replace("'", "'\\''")
     key = " -H 'Authorization: Bearer KEY'" if keyed else ""

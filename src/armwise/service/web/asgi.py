@@ -7,11 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 
 class HTTPScope(TypedDict):
-    """The connection scope; for types other than ``http`` only ``type`` is present.
-
-    >>> HTTPScope(type="http", method="GET", path="/", query_string=b"", headers=[])["method"]
-    'GET'
-    """
+    """The connection scope; for types other than ``http`` only ``type`` is present."""
 
     type: str
     method: str

@@ -20,17 +20,6 @@ class JoinedWrites:
     """A transport that sends what is written in one step of the event loop together.
 
     uvicorn writes the head of a response and its body apart: two system calls, each of which lets go of the GIL.
-
-    >>> async def packets():
-    ...     sent = []
-    ...     class Transport:
-    ...         write, is_closing = sent.append, bool
-    ...     joined = JoinedWrites(Transport, asyncio.get_running_loop())
-    ...     joined.write(b"head "), joined.write(b"body")
-    ...     await asyncio.sleep(0)
-    ...     return sent
-    >>> asyncio.run(packets())
-    [b'head body']
     """
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:

@@ -13,9 +13,6 @@ T = TypeVar("T")
 async def within(seconds: float, awaitable: Awaitable[T]) -> T:
     """Await; raise TimeoutError after some seconds. The timer is set when there is something to wait for: most bodies
     are there when they are asked for, and a timer of asyncio costs more than to read them.
-
-    >>> asyncio.run(within(1.0, asyncio.sleep(0, "done")))
-    'done'
     """
     steps = awaitable.__await__()
     try:

@@ -23,11 +23,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class Response(NamedTuple):
-    """A response: status, body (bytes or a stream of chunks), media type, further headers.
-
-    >>> reply({"ok": True}).body
-    b'{"ok":true}'
-    """
+    """A response: status, body (bytes or a stream of chunks), media type, further headers."""
 
     status: int
     body: bytes | AsyncGenerator[bytes, None] = b""
@@ -36,20 +32,12 @@ class Response(NamedTuple):
 
 
 def reply(value: Any, status: int = 200) -> Response:
-    """Return a JSON response.
-
-    >>> reply([1], 201).status
-    201
-    """
+    """Return a JSON response."""
     return Response(status, msgspec.json.encode(value))
 
 
 class Problem(Exception):
-    """A request that is answered with an error.
-
-    >>> Problem(404, "NotFound", "nothing here").response().body
-    b'{"error":{"code":"NotFound","message":"nothing here"}}'
-    """
+    """A request that is answered with an error."""
 
     def __init__(self, status: int, code: str, message: str, headers: Headers = (), decision: str = "") -> None:
         super().__init__(message)
@@ -57,11 +45,7 @@ class Problem(Exception):
         self.decision = decision  # the id of the unknown decision, if the error is about one
 
     def response(self) -> Response:
-        """Return the error body of the native API.
-
-        >>> Problem(400, "BadArgument", "no").response().status
-        400
-        """
+        """Return the error body of the native API."""
         fault = {"code": self.code, "message": str(self)}
         if self.decision:
             fault["decision"] = self.decision
@@ -80,11 +64,7 @@ PROBLEMS: dict[type[Exception], tuple[int, str, Headers]] = {
 
 
 def problem_of(error: Exception) -> Problem | None:
-    """Return the HTTP error for an exception of the engine; None for an unexpected one.
-
-    >>> problem_of(InvalidInput("arms must not be empty")).status
-    400
-    """
+    """Return the HTTP error for an exception of the engine; None for an unexpected one."""
     if isinstance(error, Problem):
         return error
     for cls in type(error).__mro__:
@@ -95,11 +75,7 @@ def problem_of(error: Exception) -> Problem | None:
 
 
 class Call:
-    """A request with its key and its application.
-
-    >>> Call(None, "GET", ("v1", "log"), b"after=3", [], "shop").query
-    {'after': '3'}
-    """
+    """A request with its key and its application."""
 
     __slots__ = (
         "_query", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
@@ -121,11 +97,7 @@ class Call:
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the query parameters; the last value if a name repeats.
-
-        >>> Call(None, "GET", (), b"a=1&b=%20", [], "").query
-        {'a': '1', 'b': ' '}
-        """
+        """Return the query parameters; the last value if a name repeats."""
         try:
             return dict(
                 parse_qsl(self._query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=50)
@@ -134,20 +106,12 @@ class Call:
             raise Problem(400, "BadArgument", "the query string cannot be read") from None
 
     def header(self, name: bytes) -> str:
-        """Return a header by its lower-case name, or "".
-
-        >>> Call(None, "GET", (), b"", [(b"etag", b"1")], "").header(b"etag")
-        '1'
-        """
+        """Return a header by its lower-case name, or ""."""
         return self.headers.get(name, b"").decode("latin-1")
 
     @property
     def request_id(self) -> str:
-        """Return the idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``.
-
-        >>> Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], "").request_id
-        '7'
-        """
+        """Return the idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``."""
         sent = self.headers.get(b"idempotency-key") or self.headers.get(b"x-ms-client-request-id")
         if not sent:
             return ""
@@ -180,9 +144,6 @@ class Route(NamedTuple):
 
     ``limit`` is the maximum body size in bytes if it differs from the configured one. The rest is for OpenAPI:
     the struct of the body, the answers by status (a struct, a media type, or nothing), and the query parameters.
-
-    >>> Route("GET", "v1/decisions/{}", "read", None).path
-    'v1/decisions/{}'
     """
 
     method: str
@@ -196,12 +157,7 @@ class Route(NamedTuple):
 
 
 class Router:
-    """Find the route of a path; the path is split before it is decoded, so that ``%2F`` stays inside a segment.
-
-    >>> router = Router([Route("GET", "v1/decisions/{}", "read", None)])
-    >>> router.find("GET", ("v1", "decisions", "a/b"))[1]
-    ('a/b',)
-    """
+    """Find the route of a path; the path is split before it is decoded, so that ``%2F`` stays inside a segment."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.routes = list(routes)
@@ -216,13 +172,7 @@ class Router:
                 known.append(places)
 
     def find(self, method: str, path: tuple[str, ...]) -> tuple[Route, tuple[str, ...]]:
-        """Return the route and its parameters; raise Problem 404 or 405.
-
-        >>> Router([]).find("GET", ("x",))
-        Traceback (most recent call last):
-        ...
-        armwise.service.web.http.Problem: there is nothing at this path
-        """
+        """Return the route and its parameters; raise Problem 404 or 405."""
         params: tuple[str, ...] = ()
         methods = self._table.get(path)
         if methods is None or "{}" in path:
@@ -243,11 +193,7 @@ class Router:
 
 @functools.lru_cache(maxsize=256)
 def split_path(raw: bytes) -> tuple[str, ...]:
-    """Return the percent-decoded segments of a raw path.
-
-    >>> split_path(b"/v1/decisions/a%2Fb%20c/reward?x=1")
-    ('v1', 'decisions', 'a/b c', 'reward')
-    """
+    """Return the percent-decoded segments of a raw path."""
     pieces = raw.partition(b"?")[0].strip(b"/").split(b"/")
     try:
         path = tuple(p.decode() if b"%" not in p else unquote_to_bytes(p).decode() for p in pieces)
@@ -259,11 +205,7 @@ def split_path(raw: bytes) -> tuple[str, ...]:
 
 
 def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
-    """Parse a JSON object; refuse unknown fields.
-
-    >>> read_object(b'{"value": 1}', {"value"})
-    {'value': 1}
-    """
+    """Parse a JSON object; refuse unknown fields."""
     value = read_json(body)
     if not isinstance(value, dict):
         raise InvalidInput("the body must be a JSON object")
@@ -273,13 +215,7 @@ def read_object(body: bytes, allowed: set[str]) -> dict[str, Any]:
 
 
 def finite(value: Any, what: str = "a number") -> float:
-    """Return a finite number as a float.
-
-    >>> finite(True, "value")
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: value must be a number
-    """
+    """Return a finite number as a float."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidInput(f"{what} must be a number")
     try:

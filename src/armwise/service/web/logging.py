@@ -11,12 +11,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class JsonLines(logging.Formatter):
-    """Format a log record as one line of JSON; ``extra={"data": {...}}`` adds fields.
-
-    >>> record = logging.LogRecord("armwise.service", logging.INFO, "", 0, "ready", None, None)
-    >>> json.loads(JsonLines().format(record))["message"]
-    'ready'
-    """
+    """Format a log record as one line of JSON; ``extra={"data": {...}}`` adds fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
@@ -39,13 +34,7 @@ def check_level(level: str) -> None:
 
 
 def set_up(level: str) -> None:
-    """Send the logs of the service and its server, and Python's warnings, to standard error as JSON lines.
-
-    >>> set_up("verbose")
-    Traceback (most recent call last):
-    ...
-    ValueError: log_level must be debug, info, warning or error, got 'verbose'
-    """
+    """Send the logs of the service and its server, and Python's warnings, to standard error as JSON lines."""
     check_level(level)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

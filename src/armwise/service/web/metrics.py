@@ -60,13 +60,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 class Metrics:
-    """Count responses and their durations.
-
-    >>> metrics = Metrics()
-    >>> metrics.observe("POST", "v1/decisions", 201, 0.004)
-    >>> "armwise_requests_total" in "".join(metrics.lines())
-    True
-    """
+    """Count responses and their durations."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
@@ -84,11 +78,7 @@ class Metrics:
         self._sums[path] += seconds  # type: ignore[assignment]
 
     def lines(self) -> list[str]:
-        """Return the request metrics in the text format.
-
-        >>> Metrics().lines()[0]
-        '# TYPE armwise_requests_total counter'
-        """
+        """Return the request metrics in the text format."""
         text = ["# TYPE armwise_requests_total counter"]
         for (method, path, status), n in sorted(self.requests.items()):
             text.append(f'armwise_requests_total{{method="{method}",path="{path}",status="{status}"}} {n}')
@@ -100,14 +90,7 @@ class Metrics:
     def render(
         self, engine: ServedEngine, key: Key = ANYONE, look: Callable[[str], dict[str, Any]] | None = None
     ) -> bytes:
-        """Return all metrics, including the applications that ``key`` may read; ``look`` returns what one earns.
-
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> from armwise.service.engine.engine import Engine
-        >>> engine = Engine(SQLite.temporary(), {})
-        >>> engine.start(); b"armwise_journal_lag 0" in Metrics().render(engine); engine.stop()
-        True
-        """
+        """Return all metrics, including the applications that ``key`` may read; ``look`` returns what one earns."""
         writer, counts = engine.writer, engine.counts
         text = self.lines()
         gauges = {

@@ -17,19 +17,12 @@ async def in_thread(work: Callable[P, T], /, *args: P.args, **options: P.kwargs)
 
     ``asyncio.to_thread`` returns at once when it is cancelled while its thread goes on: whatever the caller then closes
     (a database session, a file) is closed under the thread.
-
-    >>> asyncio.run(in_thread(max, 2, 7))
-    7
     """
     return await run_in(None, functools.partial(work, *args, **options))
 
 
 async def run_in(pool: Executor | None, work: Callable[[], T]) -> T:
-    """Like ``in_thread``, in a given pool (None: the event loop's).
-
-    >>> asyncio.run(run_in(None, lambda: 7))
-    7
-    """
+    """Like ``in_thread``, in a given pool (None: the event loop's)."""
     running = asyncio.get_running_loop().run_in_executor(pool, work)
     cancelled: asyncio.CancelledError | None = None
     while not running.done():

@@ -24,11 +24,7 @@ MAX_JUDGED = 50_000  # decisions kept per policy
 
 
 def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dict[str, Any]:
-    """Return a policy's estimated difference to the live policy, as the page shows it.
-
-    >>> shown("at random", Weights(*np.ones((3, 1))), np.ones(1), [0.0, 1.0])["ess"]
-    1.0
-    """
+    """Return a policy's estimated difference to the live policy, as the page shows it."""
     n = len(rewards)
     ess = float(policy.weight.sum() ** 2 / (policy.weight**2).sum()) if policy.weight.any() else 0.0
     numbers: dict[str, Any] = {"value": None, "low": None, "high": None, "uplift": None}
@@ -42,20 +38,12 @@ def shown(name: str, policy: Weights, rewards: Floats, ends: list[float]) -> dic
 
 
 def unknown_of(policy: Weights) -> float:
-    """Return the share of a policy's decisions whose arm the log could not show.
-
-    >>> unknown_of(Weights(*np.ones((3, 1))))
-    0.0
-    """
+    """Return the share of a policy's decisions whose arm the log could not show."""
     return float((1.0 - policy.covered).mean()) if len(policy.covered) else 0.0
 
 
 def over(interval: Interval, policy: Weights) -> dict[str, Any]:
-    """Return the live policy's difference to another policy, as the page shows it.
-
-    >>> over(Interval(0.1, 0.0, 0.2, 40), Weights(*np.ones((3, 40))))["value"]
-    0.1
-    """
+    """Return the live policy's difference to another policy, as the page shows it."""
     numbers = interval._asdict() | {"warning": ""}
     if interval.n and unknown_of(policy) > MAX_UNKNOWN:
         numbers |= {"value": None, "warning": _doubts(policy, interval.n, float(ENOUGH))[0]}
@@ -73,15 +61,7 @@ def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
 
 
 class Rival:
-    """A policy that learns from the live policy's decisions and is evaluated on them (by journal and seq).
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> rival = Rival("bold", build_model(Creation()))
-    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> rival.follow((0, 7), asked, 0.0); rival.shown({(0, 7): 1.0}, [0.0, 1.0])["value"]  # rewarded late
-    1.0
-    """
+    """A policy that learns from the live policy's decisions and is evaluated on them (by journal and seq)."""
 
     def __init__(self, name: str, model: Model) -> None:
         self.name, self._model = name, model

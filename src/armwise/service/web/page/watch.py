@@ -35,18 +35,7 @@ WORK = 0.3  # seconds of CPU time per look, for reading and again for judging
 
 
 class Watch:
-    """The statistics of one application's newest decisions.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> from armwise.service.engine.engine import Engine
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-    >>> engine.start()
-    >>> _ = engine.decide("shop", b"{}", [b'"a"'], id="e1")
-    >>> watch = Watch(engine, "shop")
-    >>> [shown["arm"] for shown in watch.look()["decisions"]]
-    ['a']
-    >>> watch.close(); engine.stop()
-    """
+    """The statistics of one application's newest decisions."""
 
     def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app

@@ -46,11 +46,7 @@ async def decide(call: Call) -> Response:
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
-    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms.
-
-    >>> read(b'{"arms": ["a", "b"]}', None).arms.ids
-    ('a', 'b')
-    """
+    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms."""
     try:
         sent = _decode.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -69,11 +65,7 @@ def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> ParsedRequest:
 
 
 def offered(sent: Any, catalogue: Callable[[str], ArmColumns]) -> tuple[ArmColumns, int, bytes]:
-    """The arms of a body, by themselves or by their catalogue; their keys in the body; the catalogue's hash.
-
-    >>> offered(DecisionRequest(arms=[msgspec.Raw(b'"a"')]), None)[0].ids
-    ('a',)
-    """
+    """The arms of a body, by themselves or by their catalogue; their keys in the body; the catalogue's hash."""
     if sent.catalogue is not msgspec.UNSET:
         if sent.arms is not msgspec.UNSET:
             raise InvalidInput("the body: arms and catalogue were both sent: only one can say what to choose from")
@@ -109,11 +101,7 @@ def _read_catalogue(body: bytes) -> ArmColumns:
 
 
 def retry_key(call: Call, *what: str) -> str:
-    """Return the idempotency key qualified by operation and API, so that a decision and its reward may share one.
-
-    >>> retry_key(Call(None, "POST", (), b"", [(b"idempotency-key", b"7")], ""), "reward", "e1").split(chr(31))
-    ['v1', 'reward', 'e1', '7']
-    """
+    """Return the idempotency key qualified by operation and API, so that a decision and its reward may share one."""
     sent = call.request_id
     return "\x1f".join(("v1", *what, sent)) if sent else ""
 
@@ -140,11 +128,7 @@ def _refuse_list(engine: ServedEngine, app: str, event: str, value: float) -> No
 
 
 def is_final(body: dict[str, Any], what: str = "final") -> bool:
-    """Return whether this reward is final.
-
-    >>> is_final({"value": 1.0}), is_final({"value": 1.0, "final": True})
-    (False, True)
-    """
+    """Return whether this reward is final."""
     final = body.get("final", False)
     if not isinstance(final, bool):
         raise InvalidInput(f"{what} must be true or false, got {final!r:.60}")
@@ -152,11 +136,7 @@ def is_final(body: dict[str, Any], what: str = "final") -> bool:
 
 
 def reward_answer(written: Written) -> RewardAnswer:
-    """Return the answer to a reward.
-
-    >>> reward_answer(Written(Row(2, 0, "shop", "reward", "e1", b'{"value":0.5,"decision":1,"late":true}'))).late
-    True
-    """
+    """Return the answer to a reward."""
     event = written.row.event
     assert isinstance(event, Reward)
     return RewardAnswer(written.row.id, event.late, event.lesson is not None, written.repeated and not event.late)
@@ -185,12 +165,7 @@ def _found(engine: ServedEngine, app: str, id: str) -> dict[str, Any]:
 
 
 def decision_json(it: Answer, decision: Decision, status: Status) -> dict[str, Any]:
-    """Return a decision with its request and its rewards so far; closed: nothing more of it will be learnt.
-
-    >>> it, asked = Answer("e1", "a", 1.0, [], 0, 1, False), Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0)
-    >>> decision_json(it, asked, Status("shop", "e1", 1, 5, "sum", 0.0, True))["reward"] is None
-    True
-    """
+    """Return a decision with its request and its rewards so far; closed: nothing more of it will be learnt."""
     whole: dict[str, Any] = msgspec.to_builtins(DecisionAnswer.of(it))
     told = status.active if status.closed else status.n > 0  # an inactive decision earns nothing once it is closed
     return whole | {

@@ -41,11 +41,7 @@ async def rank(call: Call) -> Response:
 
 
 def read(body: bytes, catalogue: Callable[[str], ArmColumns]) -> SlotsRequest:
-    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms.
-
-    >>> read(b'{"arms": ["a", "b"], "k": 2}', None).names
-    ['0', '1']
-    """
+    """Parse a body, or raise InvalidInput; ``catalogue`` finds stored arms."""
     try:
         sent = _decode.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

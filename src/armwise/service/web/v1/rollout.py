@@ -18,9 +18,6 @@ class UpliftInterval(msgspec.Struct):
     ``horizon`` in seconds (none: the whole window), rewarded or not, by the rewards within it.
 
     The interval is valid at all times at once with probability ``level``, also while the versions learn.
-
-    >>> UpliftInterval(0.02, -0.01, 0.05, 4000).level
-    0.95
     """
 
     value: float
@@ -34,9 +31,6 @@ class UpliftInterval(msgspec.Struct):
 class VersionShown(msgspec.Struct, omit_defaults=True):
     """A version, the leading one first; ``unanswered``: judged decisions without a distribution of this version;
     ``learns``: when, as the setting ``learn``.
-
-    >>> VersionShown("v1", "LinUCB()", 1, 30, 0, 1.0, True).uplift is None
-    True
     """
 
     name: str
@@ -53,21 +47,13 @@ class VersionShown(msgspec.Struct, omit_defaults=True):
 
 
 class VersionList(msgspec.Struct):
-    """The answer of ``GET /v1/versions``.
-
-    >>> VersionList([]).versions
-    []
-    """
+    """The answer of ``GET /v1/versions``."""
 
     versions: list[VersionShown]
 
 
 class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /v1/versions``; defaults are the application's settings.
-
-    >>> VersionRequest("bold").share
-    0.0
-    """
+    """The body of ``POST /v1/versions``; defaults are the application's settings."""
 
     name: Name
     share: Share = 0.0
@@ -77,11 +63,7 @@ class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShareRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``PATCH /v1/versions/{name}``.
-
-    >>> ShareRequest(0.1).share
-    0.1
-    """
+    """The body of ``PATCH /v1/versions/{name}``."""
 
     share: Share
 

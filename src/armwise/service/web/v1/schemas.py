@@ -15,11 +15,7 @@ Unset = msgspec.UnsetType
 
 
 def schema_only(**schema: Any) -> Any:
-    """A constraint that the document states and the code checks itself.
-
-    >>> schema_only(minLength=1).extra_json_schema
-    {'minLength': 1}
-    """
+    """A constraint that the document states and the code checks itself."""
     return msgspec.Meta(extra_json_schema=schema)
 
 
@@ -110,22 +106,14 @@ class OutcomeShown(msgspec.Struct):
 
 
 class ArmProbability(msgspec.Struct, gc=False):
-    """An arm and the probability it had.
-
-    >>> ArmProbability("a", 0.5).arm
-    'a'
-    """
+    """An arm and the probability it had."""
 
     arm: str
     probability: Annotated[float, schema_only(minimum=0, maximum=1.000000001)]
 
 
 class DecisionAnswer(msgspec.Struct):
-    """The answer to a durable decision; ``version`` is the last event that the model had learnt.
-
-    >>> DecisionAnswer("e1", "a", 1.0, [], 3).version
-    3
-    """
+    """The answer to a durable decision; ``version`` is the last event that the model had learnt."""
 
     id: str
     arm: str
@@ -135,11 +123,7 @@ class DecisionAnswer(msgspec.Struct):
 
     @classmethod
     def of(cls, it: Answer) -> DecisionAnswer:
-        """Convert the engine's answer.
-
-        >>> DecisionAnswer.of(Answer("e1", "a", 1.0, [("a", 1.0)], 3, 9, False)).id
-        'e1'
-        """
+        """Convert the engine's answer."""
         every = list(itertools.starmap(ArmProbability, it.probabilities))
         return cls(it.id, it.arm, it.probability, every, it.version)
 
@@ -147,9 +131,6 @@ class DecisionAnswer(msgspec.Struct):
 class RewardAnswer(msgspec.Struct):
     """The status of a reward: ``late`` ones are logged but not learnt; ``learnt`` at once, or not (yet); ``repeated``
     if an earlier one counts instead.
-
-    >>> RewardAnswer("e1", late=False, learnt=True).learnt
-    True
     """
 
     id: str
@@ -162,9 +143,6 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The body of ``POST /v1/decisions``: arms are ids, or objects with ``id`` and ``features``.
 
     ``catalogue`` names stored arms instead of ``arms``.
-
-    >>> msgspec.json.decode(b'{"arms": ["a", "b"]}', type=DecisionRequest).defer
-    UNSET
     """
 
     arms: RawArms | Unset = msgspec.UNSET
@@ -176,11 +154,7 @@ class DecisionRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RankingRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /v1/rankings``: k slots to fill with arms. ``catalogue`` names stored ones.
-
-    >>> msgspec.json.decode(b'{"arms": ["a", "b"], "k": 2}', type=RankingRequest).k
-    2
-    """
+    """The body of ``POST /v1/rankings``: k slots to fill with arms. ``catalogue`` names stored ones."""
 
     arms: RawArms | Unset = msgspec.UNSET
     catalogue: Hash | Unset = msgspec.UNSET
@@ -247,11 +221,7 @@ class DecisionsRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CatalogueRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of ``POST /v1/catalogues``.
-
-    >>> len(msgspec.json.decode(b'{"arms": ["a", "b"]}', type=CatalogueRequest).arms)
-    2
-    """
+    """The body of ``POST /v1/catalogues``."""
 
     arms: RawArms
 
