@@ -14,6 +14,7 @@ from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.learning import fold as fold_module
+from armwise.service.engine.learning import training
 from armwise.service.engine.requests.draw import answer
 from armwise.service.engine.rollout import add_version, promote, remove_version, roll_back, share_version, versions
 from armwise.service.journal.databases.sqlite import SQLite
@@ -295,7 +296,7 @@ def test_a_database_that_fails_while_a_version_is_trained_withholds_nothing(
     """Before, the application was withheld until a restart: its events were taken for damaged."""
     engine = engines()
     ask(engine, "e1")
-    real, failed = fold_module.train, list[int]()
+    real, failed = training.train, list[int]()
 
     def train(*args: Any) -> None:
         if len(failed) < 2:

@@ -8,29 +8,26 @@ import itertools
 import logging
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from armwise.core import saving
+from armwise.service.engine.learning.training import train
 from armwise.service.journal.compaction_snapshots import compaction_snapshot
 from armwise.service.journal.events import (
     Activation,
     Change,
     Creation,
-    Decision,
     Erasure,
     Expiry,
     Import,
     Lessons,
     Reward,
     Row,
-    Sequel,
     Version,
     decided,
 )
 from armwise.service.journal.journal import Journal, SnapshotMark
-from armwise.service.journal.rules import Status, happen
 from armwise.service.journal.source import EventSource
 from armwise.service.model.build import build_model
 from armwise.service.model.model import DecisionOutcome, Model
@@ -188,64 +185,6 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
             for _, seq, lesson in due:
                 with contextlib.suppress(ValueError):  # a decision that is damaged
                     one.learn_waiting(seq, decided(recent[seq] if seq in recent else read[seq]), lesson)
-
-
-def train(model: Model, journal: EventSource, app: str, upto: int, now: int) -> None:
-    """Train a model on the application's outcomes in the journal before an event.
-
-    Its own scales take the place of those that the decisions were made with; what is damaged or deleted is left out.
-    Of decisions whose window runs at ``now`` what is known so far is learnt where it can be corrected; else those
-    before the first one of which nothing is known: a click is not learnt without the lack of others.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> model = build_model(Creation())
-    >>> train(model, Journal(SQLite(":memory:").connect()), "shop", 10, now=0); model.lessons
-    0
-    """
-    if not journal.created_before(app, upto):  # it is made for the first time
-        return
-    waiting: dict[int, tuple[Decision, Status]] = {}
-    early: dict[int, tuple[Decision, float, Any]] = {}  # outcomes known before the lack of others is
-
-    def learn(seq: int, lesson: float | None, cost: Any = None) -> None:
-        decision, status = waiting.pop(seq)
-        is_open = status.deadline >= now
-        if is_open and lesson is not None and not model.waits(decision) and not model.corrects(decision):
-            early[seq] = decision, lesson, cost
-        else:
-            model.learn_past(decision, seq, status.active, lesson, is_open, cost)
-
-    for row in journal.events(model.settings.forgotten):
-        if row.seq >= upto:
-            break
-        journal.pace.rest()
-        if row.app != app or row.is_a(Creation, Change, Import, Version):
-            continue
-        try:
-            if isinstance(event := row.event, Decision):
-                waiting[row.seq] = model.reencode(event), Status.of(row, event)
-            elif isinstance(event, Lessons):
-                model.warm_start(event)
-            elif isinstance(event, Sequel) and event.decision in waiting:
-                happen(event, waiting[event.decision][1], row.time)
-                if event.lesson is not None:
-                    learn(event.decision, event.lesson, event.cost if isinstance(event, Reward) else None)
-        except (ValueError, ArithmeticError):  # the same on every replay
-            continue
-    unknown = upto
-    for seq in list(waiting):  # each is freed at its turn: thousands at once take as long as they all
-        journal.pace.rest()
-        decision, status = waiting[seq]
-        rest = not model.waits(decision) and not model.corrects(decision) and status.active
-        over = status.deadline < now  # and nobody has journaled it yet
-        if rest and not over:
-            unknown = min(unknown, seq)
-        with contextlib.suppress(ValueError, ArithmeticError):
-            learn(seq, status.expire().lesson if rest and over else None)
-    for seq, (decision, lesson, cost) in early.items():
-        journal.pace.rest()
-        if seq < unknown:
-            model.learn(decision, lesson, cost=cost)
 
 
 def _made(creation: Creation, journal: EventSource | None, row: Row, before: Model | None) -> Model:

@@ -26,7 +26,7 @@ from armwise.service.model.model import Model
 log = logging.getLogger("armwise.service")
 
 Snapshots = list[tuple[str, int, bytes]]
-MAX_PENDING = 20_000  # events kept in memory for the learner
+MAX_PENDING = 4_000  # events kept in memory for the learner: each with what was seen, some 4 kB
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
 AT_ONCE = 500  # events that are read together
 TAIL_SYNC = 0.45  # seconds between syncs of the last acknowledged event's file: commits wait for the same disk
