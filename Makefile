@@ -117,7 +117,8 @@ bench: setup
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers-python $(PEERS))
 
 # make bakeoff DATA=FOLDER: every agent as it comes over a folder of Parquet sets, and with noise; stopped, it goes on where it was.
-# PEERS=yes adds MABWiser and contextualbandits on small sets, in an environment of their own; PEERS=PYTHON uses one.
+# PEERS=yes adds MABWiser, contextualbandits and bayesianbandits on small sets, in an environment of their own, and says what
+# could not be installed there; PEERS=PYTHON uses one.
 bakeoff: setup
 	$(BIN)/python -m benchmarks.bakeoff --data $(or $(DATA),$(error give the folder of sets: make bakeoff DATA=FOLDER)) \
 		$(if $(PEERS),$(if $(filter yes,$(PEERS)),--peers,--peers-python $(PEERS)))

@@ -13,8 +13,9 @@ each set; see bakeoff_vw.py) runs too, 38 times per set, except on sets whose lo
 
 Finished rows are kept in a JSON file (``--rows``), so that a run that was stopped goes on where it was; a set whose
 file changed, or an agent whose settings did, runs again. ``--fresh`` runs everything again, as a change of code needs.
-``--peers`` (or ``--peers-python``) adds MABWiser and contextualbandits on the sets of at most ``--peers-rows`` rows, in
-an environment of their own; what takes longer than ``--peers-seconds`` on one set is named and has no loss.
+``--peers`` (or ``--peers-python``) adds MABWiser, contextualbandits and bayesianbandits on the sets of at most
+``--peers-rows`` rows, in an environment of their own; what takes longer than ``--peers-seconds`` on one set is named
+and has no loss.
 Writes benchmarks/BAKEOFF.md and benchmarks/BAKEOFF.html.
 """
 
@@ -77,6 +78,20 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return X, np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
+def readable(folder: Path, names: list[str] | None = None) -> dict[str, Path]:
+    """The sets of a folder, or those of these names, that can be read; the others are said to be left out."""
+    found = {name: path for name, path in labelled_sets(folder).items() if not names or name in names}
+    for name, path in list(found.items()):
+        try:
+            read(path)
+        except (ValueError, OSError) as error:  # the others are played; pyarrow's errors are ValueErrors
+            print(f"left out: {path.name}: {error}", file=sys.stderr, flush=True)
+            del found[name]
+    if not found:
+        raise ValueError(f"no files of these names that can be read in {folder}")
+    return found
+
+
 def scaled(X: np.ndarray) -> np.ndarray:
     """The columns divided by their largest absolute value, and a constant."""
     largest = np.abs(X).max(axis=0)
@@ -107,13 +122,15 @@ def ask_peer(arrays: dict[str, Any], name: str, seed: int, python: str, seconds:
     return found
 
 
-def run_peers(sets: list[Path], python: str, rows_file: Path, seed: int, most: int, seconds: float) -> list[Any]:
+def run_peers(
+    sets: list[Path], names: list[str], python: str, rows_file: Path, seed: int, most: int, seconds: float
+) -> list[Any]:
     """The peers' rows on the sets of at most ``most`` rows; those that ended before, or timed out, stand."""
     kept = json.loads(rows_file.read_text()) if rows_file.exists() else []
     done = {(row["set"], row["agent"]): row for row in kept if row["key"] == "peer"}
     rows = []
     for path in sets:
-        for name in bakeoff_peers.NAMES if len(read(path)[1]) <= most else ():
+        for name in names if len(read(path)[1]) <= most else ():
             if (path.stem, name) not in done:
                 row = play_peer(path, name, seed, python, seconds)
                 kept.append(row)
@@ -208,7 +225,9 @@ def run(jobs: list[tuple[Path, str]], rows_file: Path, workers: int, seed: int, 
 
 def main() -> None:
     parser = common.parser(__doc__, data="sets with labels, as Parquet files", peers=True)
-    parser.add_argument("--peers", action="store_true", help="MABWiser and contextualbandits too, on small sets")
+    parser.add_argument(
+        "--peers", action="store_true", help="MABWiser, contextualbandits and bayesianbandits too, on small sets"
+    )
     how = "run Vowpal Wabbit, read its losses from a file, neither; or run it where no file has them (the default)"
     parser.add_argument("--vw", choices=["run", "file", "none", "auto"], default="auto", help=how)
     parser.add_argument("--peers-rows", type=int, default=1000, metavar="N")
@@ -224,18 +243,10 @@ def main() -> None:
     if options.data is None:
         parser.error("--data is needed")
     try:
-        found = labelled_sets(options.data)
+        found = readable(options.data, options.sets)
     except ValueError as error:
         parser.error(f"--data: {error}")
-    sets = [path for name, path in found.items() if not options.sets or name in options.sets]
-    for path in list(sets):
-        try:
-            read(path)
-        except (ValueError, OSError) as error:  # the others are played; pyarrow's errors are ValueErrors
-            print(f"left out: {path.name}: {error}", file=sys.stderr, flush=True)
-            sets.remove(path)
-    if not sets:
-        parser.error(f"--data: no files of these names that can be read in {options.data}")
+    sets = list(found.values())
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # one core per worker
     filed = {"auto": in_files(options.data), "file": set(found)}.get(options.vw, set())
     jobs = [(path, name) for path in sets for name in options.agents]
@@ -246,7 +257,8 @@ def main() -> None:
     rows = run(jobs, options.rows, options.workers, options.seed, options.fresh)
     if options.peers or options.peers_python:
         python = peers.interpreter(options.peers_python)
-        rows += run_peers(sets, python, options.rows, options.seed, options.peers_rows, options.peers_seconds)
+        names = bakeoff_peers.of(peers.installed(python, bakeoff_peers.PACKAGES))
+        rows += run_peers(sets, names, python, options.rows, options.seed, options.peers_rows, options.peers_seconds)
     rows = [row for row in rows if row["agent"] not in bakeoff_vw.NAMES] + bakeoff_vw.summary(
         [row for row in rows if row["agent"] in bakeoff_vw.NAMES]
     )

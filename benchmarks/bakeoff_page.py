@@ -7,6 +7,8 @@ import math
 import statistics
 from typing import Any
 
+from benchmarks import bakeoff_peers
+
 Row = dict[str, Any]
 REFERENCES = ("VW best of 36", "VW default", "Auto")  # those that are there
 
@@ -94,7 +96,7 @@ def foreign(agent: str) -> bool:
     >>> foreign("VW default"), foreign("Auto")
     (True, False)
     """
-    return agent.startswith(("VW", "MABWiser", "contextualbandits"))
+    return agent.startswith(("VW", *bakeoff_peers.PACKAGES))
 
 
 def claims(rows: list[Row]) -> list[str]:
@@ -159,10 +161,9 @@ HOW = (
     "Auto is given the raw columns, the others columns divided by their largest absolute value, and a constant. Every "
     "agent has its default settings; VW's best of 36 is chosen on each set, and its losses may come from a file beside "
     "the sets. Agents over features of arms, kernels, explicit policies or advice do not fit these sets and are not "
-    "run. MABWiser and "
-    "contextualbandits, where they are there, see the same columns as the others on the smaller sets only, with a "
-    "limit of time per set. Times are processor time in `play`, the median over the sets; the machine may have been "
-    "busy."
+    "run. MABWiser, contextualbandits and bayesianbandits, where they are there, see the same columns as the others on "
+    "the smaller sets only, with a limit of time per set. Times are processor time in `play`, the median over the "
+    "sets; the machine may have been busy."
 )
 
 

@@ -4,7 +4,8 @@
 
 Without R a reward is whether the label was named; the loss counts labels either way. Each with its own defaults, asked
 for one arm and taught one reward at a time. MABWiser must be fitted once before it can predict, and so begins with one
-reward of a random arm; contextualbandits is taught by ``partial_fit``.
+reward of a random arm; contextualbandits is taught by ``partial_fit``; bayesianbandits has the regressor of its
+introduction, a normal one of unknown noise for each arm.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from typing import Any
 
 import numpy as np
 
-NAMES = ("MABWiser LinUCB", "MABWiser LinTS", "contextualbandits LinUCB", "contextualbandits LinTS")
+PACKAGES = {"MABWiser": "mabwiser", "contextualbandits": "contextualbandits", "bayesianbandits": "bayesianbandits"}
+NAMES = (
+    *("MABWiser LinUCB", "MABWiser LinTS", "contextualbandits LinUCB", "contextualbandits LinTS"),
+    *("bayesianbandits UpperConfidenceBound", "bayesianbandits ThompsonSampling"),
+)
+
+
+def of(packages: list[str]) -> list[str]:
+    """Those of ``NAMES`` that belong to these packages."""
+    return [name for name in NAMES if name.split()[0] in packages]
 
 
 def mabwiser(name: str, seed: int, X: Any, y: Any, R: Any) -> int:
@@ -46,6 +56,19 @@ def contextualbandits(name: str, seed: int, X: Any, y: Any, R: Any) -> int:
     return right
 
 
+def bayesianbandits(name: str, seed: int, X: Any, y: Any, R: Any) -> int:
+    import bayesianbandits as peer
+
+    arms = [peer.Arm(a, learner=peer.NormalInverseGammaRegressor()) for a in range(R.shape[1])]
+    agent = peer.ContextualAgent(arms, getattr(peer, name)(), random_seed=seed)
+    right = 0
+    for t, (x, label) in enumerate(zip(X, y)):
+        (arm,) = agent.pull(x[None])
+        right += int(arm == label)
+        agent.update(x[None], R[t, [arm]])
+    return right
+
+
 def main() -> None:
     path, peer, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with np.load(path) as arrays:
@@ -53,7 +76,8 @@ def main() -> None:
         R = arrays["R"] if "R" in arrays else np.eye(int(y.max()) + 1)[y]
     package, _, name = peer.partition(" ")
     start = time.process_time()
-    right = {"MABWiser": mabwiser, "contextualbandits": contextualbandits}[package](name, seed, X, y, R)
+    play = {"MABWiser": mabwiser, "contextualbandits": contextualbandits, "bayesianbandits": bayesianbandits}[package]
+    right = play(name, seed, X, y, R)
     print(json.dumps({"loss": 1.0 - right / len(y), "us": (time.process_time() - start) / len(y) * 1e6}))
 
 

@@ -14,9 +14,9 @@ The worlds are those of ``benchmarks.noise_worlds`` that were kept for reports, 
 the true noise (the geometric mean of regret over textbook's), and two of this file: a new arm at .6 after 10,000 rounds
 of .5 and .55 (the share of runs in which it has most of the last tenth of 5,000 more), and rates of .3, .5 and .4 that
 turn to .3, .5 and .7 in the middle (the best arm's share of the last fifth). Finished parts are kept in ``--results``.
-``--peers`` (or ``--peers-python``) adds MABWiser and contextualbandits with their defaults, on the draws of .9/.1 and
-.6/.4 of the sets of at most ``--peers-rows`` rows, beside Auto and LinUCB on the same; what takes longer than
-``--peers-seconds`` on one set has no loss. Writes benchmarks/NOISY.md: one table.
+``--peers`` (or ``--peers-python``) adds MABWiser, contextualbandits and bayesianbandits with their defaults, on the
+draws of .9/.1 and .6/.4 of the sets of at most ``--peers-rows`` rows, beside Auto and LinUCB on the same; what takes
+longer than ``--peers-seconds`` on one set has no loss. Writes benchmarks/NOISY.md: one table.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ AGENTS: dict[str, Make] = {
 
 def clicks(path: Path, hi: float, lo: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
     """The raw columns, the encoded ones, the label's arm and the rewards of every round; None for a set too large."""
-    X, y = common.labelled(path)
+    X, y = bakeoff.read(path)
     X, y = X[:MAX_ROWS], np.unique(y[:MAX_ROWS], return_inverse=True)[1]
     n, K = len(y), int(y.max()) + 1
     if K > MAX_ARMS or X.shape[1] > MAX_COLUMNS:
@@ -150,7 +150,7 @@ def on_sets(loss: Loss, sets: dict[str, Path], vw: dict[str, Any]) -> Iterator[s
 
 
 def beside_peers(
-    sets: dict[str, Path], vw: dict[str, Any], known: Known, python: str, seconds: float
+    sets: dict[str, Path], names: list[str], vw: dict[str, Any], known: Known, python: str, seconds: float
 ) -> Iterator[list[str]]:
     """The lines of the peers, and of Auto and LinUCB on the same sets."""
 
@@ -162,7 +162,7 @@ def beside_peers(
         found: dict[str, Any] | None = known.get(f"{name} {one} {hi}/{lo}", ours if name in AGENTS else theirs)
         return found
 
-    for name in ("Auto", "LinUCB", *bakeoff_peers.NAMES):
+    for name in ("Auto", "LinUCB", *names):
         yield [f"{name}, {len(sets)} small sets", *on_sets(partial(loss, name), sets, vw)]
 
 
@@ -202,7 +202,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=20_000)
     parser.add_argument("--results", type=Path, help="a file of results (JSON lines), read first and added to")
     parser.add_argument("--output", type=Path, default=HERE / "NOISY.md", metavar="FILE")
-    parser.add_argument("--peers", action="store_true", help="MABWiser and contextualbandits too, on small sets")
+    parser.add_argument(
+        "--peers", action="store_true", help="MABWiser, contextualbandits and bayesianbandits too, on small sets"
+    )
     parser.add_argument("--peers-rows", type=int, default=500, metavar="N")
     parser.add_argument("--peers-seconds", type=float, default=60.0, metavar="S")
     options = parser.parse_args(arguments)
@@ -210,8 +212,10 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("--data is needed")
     file, known = options.data / "vw_clicks.json", Known(options.results)
     vw = json.loads(file.read_text()) if file.exists() else {}
-    sets = {path.stem: path for path in sorted(options.data.glob("*.parquet"))
-            if not options.sets or path.stem in options.sets}  # fmt: skip
+    try:
+        sets = bakeoff.readable(options.data, options.sets)
+    except ValueError as error:
+        parser.error(f"--data: {error}")
     head = ["agent"]
     for hi, lo in PAIRS:
         head.append("labels / constant" if lo == 0.0 else f"{hi:g}/{lo:g} / constant")
@@ -230,10 +234,13 @@ def main(arguments: list[str] | None = None) -> None:
     for name in options.agents:
         worlds = on_worlds(name, options.runs, options.rounds, known)
         add([name, *on_sets(partial(loss, name), sets, vw), *worlds])
+    missing = ""
     if options.peers or options.peers_python:
-        small = {one: path for one, path in sets.items() if len(common.labelled(path)[1]) <= options.peers_rows}
+        small = {one: path for one, path in sets.items() if len(bakeoff.read(path)[1]) <= options.peers_rows}
         python = peers.interpreter(options.peers_python)
-        for cells in beside_peers(small, vw, known, python, options.peers_seconds):
+        here = peers.installed(python, bakeoff_peers.PACKAGES)
+        missing = "".join(f" {name} was not installed here." for name in bakeoff_peers.PACKAGES if name not in here)
+        for cells in beside_peers(small, bakeoff_peers.of(here), vw, known, python, options.peers_seconds):
             if any(cells[1:]):
                 add(cells)
             else:
@@ -242,7 +249,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"{len(sets)} sets were offered, one run each; worlds: {options.runs} runs of {options.rounds:,} rounds. "
         "Ratios are geometric means; below 1 is better than the reference. W and L as in the bake-off. Small sets have "
         f"at most {options.peers_rows} rows; a peer that is not done after {options.peers_seconds:g} s on one has no "
-        "loss there, and one that has none at all no line."
+        f"loss there, and one that has none at all no line.{missing}"
     )
     written = "Written by `make bakeoff DATA=FOLDER`: who is good on labels and on noise."
     page = ["# The noisy bake-off", "", written, "",

@@ -19,6 +19,7 @@ PACKAGES = (
     "coba==8.1.0",
     "river==0.26.1",
     "contextualbandits==0.3.30",
+    "bayesianbandits==1.5.0",
 )
 
 
@@ -33,9 +34,24 @@ def interpreter(given: str | None = None) -> str:
         print(f"making the peers' environment in {HOME.relative_to(ROOT)} (once) ...", file=sys.stderr, flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, f"{ROOT}[race,sklearn]", *PACKAGES], check=True)
-        stamp.write_text(wanted)
+        subprocess.run([*pip, f"{ROOT}[race,sklearn]"], check=True)
+        if not subprocess.run([*pip, *PACKAGES]).returncode:
+            stamp.write_text(wanted)
+        else:  # one that cannot be built here must not keep the others out; the next run tries again
+            for package in PACKAGES:
+                subprocess.run([*pip, package])
     return str(python)
+
+
+def installed(python: str, packages: dict[str, str]) -> list[str]:
+    """The peers whose package that interpreter has, of their names and packages; the others are said to be missing."""
+    look = "import importlib.util, sys; print(*(p for p in sys.argv[1:] if importlib.util.find_spec(p)))"
+    done = subprocess.run([python, "-c", look, *packages.values()], capture_output=True, text=True, check=True)
+    found = done.stdout.split()
+    for name, package in packages.items():
+        if package not in found:
+            print(f"not installed, and not raced: {name} (in {python})", file=sys.stderr, flush=True)
+    return [name for name, package in packages.items() if package in found]
 
 
 def run(module: str, *arguments: str, python: str | None = None) -> str:

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="attr-defined, comparison-overlap"
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import bakeoff, bakeoff_page, bakeoff_vw
+from benchmarks import bakeoff, bakeoff_page, bakeoff_peers, bakeoff_vw, noisy_bakeoff, peers
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,3 +129,33 @@ def test_ranks_and_the_picture():
     assert ranks == {"A": 1.0, "B": 2.0, "C": 3.0, "D": 4.0} and n == 14
     assert width == pytest.approx(1.25, abs=0.01)
     assert bakeoff_page.picture(rows).count("<circle") == 4
+
+
+def test_peers_that_are_not_installed_are_named_and_left_out(folder, monkeypatch, capsys):
+    """Their losses were kept as missing, so that they stayed out after they had been installed."""
+    results = folder / "noisy.jsonl"
+    monkeypatch.setattr(bakeoff_peers, "PACKAGES", {"MABWiser": "json", "bayesianbandits": "no_such_package"})
+    monkeypatch.setattr(bakeoff, "ask_peer", lambda arrays, name, seed, python, seconds: {"loss": 0.25})
+    words = ["--data", str(folder), "--agents", "LinUCB", "--runs", "1", "--rounds", "100", "--results", str(results)]
+    output = folder / "N.md"
+    noisy_bakeoff.main([*words, "--peers-python", sys.executable, "--output", str(output)])
+    assert "not installed, and not raced: bayesianbandits" in capsys.readouterr().err
+    text = output.read_text()
+    assert "| MABWiser LinTS, 1 small sets |" in text and "bayesianbandits was not installed here." in text
+    assert "bayesianbandits" not in results.read_text() and "LinTS" in results.read_text()
+
+
+def test_a_peer_that_cannot_be_built_does_not_keep_the_others_out(tmp_path, monkeypatch):
+    """contextualbandits needs a compiler; one that fails ended the whole bake-off."""
+    asked = []
+
+    def run(words, check=False, **more):
+        asked.append(words[-1])
+        broken = "contextualbandits==0.3.30" in words
+        assert not (check and broken)
+        return subprocess.CompletedProcess(words, int(broken))
+
+    monkeypatch.setattr(peers, "HOME", peers.ROOT / "no such folder")
+    monkeypatch.setattr(subprocess, "run", run)
+    peers.interpreter()
+    assert set(peers.PACKAGES) <= set(asked)  # each alone, after all together
