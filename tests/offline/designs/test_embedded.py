@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from armwise.offline import Log, evaluate, evaluate_embedded
+from armwise.offline.designs.embedded import groups_of
 
 K, G = 200, 5
 GROUP = np.arange(K) % G
@@ -155,3 +156,7 @@ def test_where_alike_arms_are_in_doubt_the_interval_reaches_over_that_of_weights
     assert 1 <= doubted <= 20 and wide > 1.1 * plain
     covers, _, warned = embedded(np.random.default_rng(0), False, direct=0.4)["mips"]
     assert warned and covers  # beyond doubt it is a warning, too
+
+
+def test_equal_embeddings_are_one_group():
+    assert groups_of([["shoe", "red"], ["hat", "red"], ["shoe", "red"]], n_arms=3).of.tolist() == [1, 0, 1]

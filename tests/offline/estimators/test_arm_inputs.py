@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from armwise.offline import Log, evaluate
-from armwise.offline.estimators.arm_inputs import Indicator, MeanReward, SparseIndicator, encoding_of
+from armwise.offline.estimators.arm_inputs import Indicator, MeanReward, SparseIndicator, arm_inputs, encoding_of
+from armwise.offline.logs.rows import LogBlock
 
 K, N = 80, 1500
 
@@ -78,3 +79,8 @@ def test_a_thousand_arms_take_no_table_of_a_thousand_columns():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert answers.shape == (1000, 1000) and peak < 60e6
+
+
+def test_shared_features_come_before_the_arms_encoding():
+    rows = LogBlock(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]]))
+    assert np.array_equal(arm_inputs(rows, np.array([0, 1])), [[5.0, 1.0, 0.0], [6.0, 0.0, 1.0]])

@@ -11,7 +11,22 @@ import pytest
 from scipy import stats
 
 from armwise.offline import ConfidenceSequence, Log, WeakLogWarning, compare, confidence_sequence, evaluate
-from armwise.offline.intervals.intervals import Blocks, Moments, bernstein, bootstrap, normal
+from armwise.offline.intervals.intervals import (
+    Blocks,
+    Clusters,
+    Moments,
+    bernstein,
+    bernstein_p,
+    block_size,
+    bootstrap,
+    bootstrap_p,
+    freedom,
+    normal,
+    normal_p,
+    p_value_of,
+    skewed_interval,
+    skewness_of,
+)
 from tests.offline.worlds import D, draw_arms, expected, logging, make, target, truth
 
 RUNS, N = 1000, 2000
@@ -219,3 +234,109 @@ def test_a_huge_mean_is_no_spread():
         moments.add(np.full((8, 1), 2.0**540))  # its square is no number
     assert moments.mean == [2.0**540]
     assert moments.covariance == [[0.0]]
+
+
+def test_merged_moments_are_those_of_all_rows():
+    one, other = Moments(1), Moments(1)
+    one.add(np.array([[1.0], [2.0]]))
+    other.add(np.array([[6.0]]))
+    one.merge(other)
+    assert one.mean == pytest.approx([3.0])
+    np.testing.assert_allclose(one.covariance, [[7.0]], rtol=1e-7)
+
+
+def test_neighbours_are_merged_past_the_limit():
+    blocks = Blocks(1, limit=4)
+    blocks.add(np.arange(10.0)[:, None])
+    assert blocks.sums[:, 0].tolist() == [6.0, 22.0, 17.0]
+    assert blocks.counts.tolist() == [4.0, 4.0, 2.0]
+
+
+def test_merged_blocks_are_those_of_one_pass():
+    one, later = Blocks(1, limit=4), Blocks(1, limit=4)
+    one.add(np.arange(4.0)[:, None])
+    later.add(np.arange(4.0, 10.0)[:, None])
+    one.merge(later)
+    assert one.sums[:, 0].tolist() == [6.0, 22.0, 17.0]
+    assert one.counts.tolist() == [4.0, 4.0, 2.0]
+
+
+def test_blocks_double_when_rows_pass_the_limit():
+    assert block_size(16_384) == 1
+    assert block_size(16_385) == 2
+    assert block_size(10_000_000) == 1024
+
+
+def test_rows_of_a_cluster_add_up():
+    clusters = Clusters(1)
+    clusters.add(np.array([[1.0], [3.0], [5.0]]), np.array(["ann", "bob", "ann"]))
+    assert clusters.sums[:, 0].tolist() == [6.0, 3.0]
+    assert clusters.counts.tolist() == [2.0, 1.0]
+    assert clusters.n == 2
+
+
+def test_merged_clusters_add_up():
+    one, later = Clusters(1), Clusters(1)
+    one.add(np.array([[1.0], [3.0]]), np.array(["ann", "bob"]))
+    later.add(np.array([[5.0]]), np.array(["ann"]))
+    one.merge(later)
+    assert one.sums[:, 0].tolist() == [6.0, 3.0]
+    assert one.counts.tolist() == [2.0, 1.0]
+
+
+def test_unequal_clusters_are_fewer():
+    clusters = Clusters(1)
+    clusters.add(np.ones((6, 1)), np.array(list("aaaabc")))
+    assert round(clusters.effective(clusters.counts), 1) == 1.3
+
+
+def test_the_skewness_of_a_sum_by_hand():
+    assert round(skewness_of(np.array([2.0, -1.0, -1.0])), 3) == 0.408
+
+
+def test_many_equal_rows_are_as_many_degrees_of_freedom():
+    assert round(freedom(np.random.default_rng(1).normal(size=100_000)), -4) == 100000.0
+
+
+def test_the_normal_interval_by_hand():
+    low, high = normal(0.5, 0.25, n=100)
+    assert round(float(low), 3) == 0.402
+    assert round(float(high), 3) == 0.598
+
+
+def test_a_skewed_interval_is_longer_above():
+    low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100)
+    assert round(low, 2) == 0.01
+    assert round(high, 2) == 0.14
+
+
+def test_the_p_value_is_where_the_interval_ends_at_0():
+    assert round(p_value_of(lambda level: normal(0.1, 1.0, 400, level)), 4) == 0.0455
+
+
+def test_the_normal_p_value_is_that_of_its_interval():
+    assert round(normal_p(0.1, 1.0, 400), 4) == 0.0455
+
+
+def test_the_bernstein_p_value_is_where_its_interval_ends():
+    low, _ = bernstein(0.1, 0.25, n=1000, level=1 - bernstein_p(0.1, 0.25, 1000, 1.0), spread=1.0)
+    assert low == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_bootstrap_p_value_of_no_difference():
+    blocks = Blocks(1)
+    blocks.add(np.tile([[-1.0], [1.0]], (500, 1)))
+    assert bootstrap_p(blocks, lambda means: means[..., 0]) > 0.5
+
+
+def test_the_bernstein_interval_by_number():
+    low, high = bernstein(0.5, 0.25, n=1000, spread=1.0)
+    assert round(float(low), 3) == 0.443
+    assert round(float(high), 3) == 0.557
+
+
+def test_the_bootstrap_interval_of_a_mean():
+    blocks = Blocks(1)
+    blocks.add(np.tile([[0.0], [1.0]], (500, 1)))
+    [(low, high)] = bootstrap(blocks, [lambda means: means[..., 0]])
+    assert 0.46 < low < 0.48 and 0.52 < high < 0.54

@@ -12,6 +12,7 @@ import armwise as aw
 from armwise.core.seeds import row_uniforms
 from armwise.core.tools.threads import thread_pools
 from armwise.offline import Log, PropensityModel, evaluate, fit
+from armwise.offline.learning.fit_policy import ArmFeatures
 from tests.offline.worlds import D, K, expected, logging, make, target, truth
 
 
@@ -207,3 +208,7 @@ def test_the_page_of_a_fitted_policy_says_its_verdict_once(tmp_path):
     assert fitted.estimate.verdict
     fitted.report(tmp_path / "fitted.html")
     assert (tmp_path / "fitted.html").read_text().count('role="alert"') == 1
+
+
+def test_the_arm_of_the_largest_linear_score_is_played():
+    assert ArmFeatures(np.array([1.0])).many([[[0.2], [0.7]]]).tolist() == [1]

@@ -15,6 +15,7 @@ from armwise import offline
 from armwise.cli.main import main
 from armwise.core import saving
 from armwise.offline import Log, LogError, evaluate
+from armwise.offline.logs.labels import ArmNames, are_ids, as_places, labels_of, placed, whole
 
 
 @pytest.fixture
@@ -270,3 +271,49 @@ def test_an_agents_log_reads_a_number_as_an_id_alone(kind):
             offline.adaptive(log, {"it": said}, warn=False)
         with pytest.raises(ValueError, match="there is no arm"):
             offline.adaptive(log, control=said, warn=False)
+
+
+def test_indices_are_no_names():
+    assert labels_of([3, 0, 1]) == [0, 1, 3]
+    assert labels_of([1, 0, 2]) is None
+
+
+def test_numbers_are_ids():
+    assert are_ids([5, 7])
+    assert not are_ids(["a", "b"])
+    assert not are_ids(None)
+
+
+def test_what_is_not_whole_has_no_place():
+    found = whole(np.array([2.0, 1.5, np.nan]))
+    assert found[0].tolist() == [2, -1, -1]
+    assert found[1].tolist() == [False, True, True]
+
+
+def test_a_number_that_no_int64_holds_is_too_large():
+    assert as_places(np.array([1, 2**64 - 1], np.uint64)).tolist() == [1, 9223372036854775807]
+
+
+def test_places_among_the_names():
+    assert placed(np.array([7, 5, 6]), [5, 7]).tolist() == [1, 0, -1]
+
+
+def test_an_index_is_no_name_where_numbers_are_ids():
+    arms = ArmNames([5, 7], 2)
+    assert arms.place(7) == 1
+    assert arms.place("5") == 0
+    assert arms.place(1) is None
+    assert ArmNames(["a", "b"], 2).place(1) == 1
+    assert ArmNames(None, 2).place(2) is None
+
+
+def test_places_of_some_arms_begin_at_0():
+    assert ArmNames(["a", "b", "c"], 3).of([0, 2]).place("c") == 1
+
+
+def test_places_of_an_array_of_names():
+    assert ArmNames([5, 7], 2).places(np.array([7, 5, 6])).tolist() == [1, 0, -1]
+
+
+def test_shares_by_name_are_one_entry_per_arm():
+    assert ArmNames(["a", "b"], 2).shares({"b": 1.0}) == pytest.approx([0.0, 1.0])

@@ -17,6 +17,7 @@ from pyarrow import dataset, fs
 import armwise as aw
 from armwise.cli.main import main
 from armwise.offline import Log, LogError, evaluate
+from armwise.offline.logs.sources import kind_of
 
 
 @pytest.fixture
@@ -246,3 +247,9 @@ def test_our_log_without_what_came_of_its_decisions_is_not_read_as_nothing_came(
         Log.read(frame)
     closed = frame[frame["seq"] <= 30].assign(reward=1.0, status="closed")
     assert Log.read(closed).rewards.mean() == 1.0
+
+
+def test_the_format_is_in_the_name():
+    assert kind_of("s3://bucket/logs/day=1/*.parquet") == "parquet"
+    assert kind_of("a.csv.gz") == "csv"
+    assert kind_of("events.dsjson") == "dsjson"

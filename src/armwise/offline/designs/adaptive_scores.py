@@ -191,9 +191,6 @@ def hardly_tried(mass: Floats, chance: Floats, n: int) -> float:
     """The share of decisions that an agent would take, in all n rounds together, less than ``_NEVER`` times.
 
     ``mass`` is the policy's on them, ``chance`` at most the agent's.
-
-    >>> hardly_tried(np.ones(4), np.array([1e-9, 0.5, 1e-3, 0.2]), 4)
-    0.5
     """
     order = np.argsort(chance)
     order = order[mass[order] > 0.0]
@@ -205,9 +202,6 @@ def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 
 
     sqrt((V + rho) ln((V + rho) / (rho (1 - level)^2))), where rho makes it narrowest after ``tuned_for`` rounds: a
     number that no look at the data may change (Robbins 1970; Waudby-Smith et al. 2024 for estimated variances).
-
-    >>> mixture_boundary(np.array([100.0]), np.array([1000]), 0.95).round(2)
-    array([30.35])
     """
     V, log = np.asarray(variance, np.float64), -2.0 * math.log(1.0 - level)
     rho = np.maximum(V / rounds * tuned_for / (log + math.log1p(log)), np.finfo(float).tiny)
@@ -215,12 +209,7 @@ def mixture_boundary(variance: Any, rounds: Any, level: float, tuned_for: int = 
 
 
 def running(weights: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
-    """After each row: the weighted mean, the sum of squares of weight (value - mean), and its degrees of freedom.
-
-    >>> mean, squares, freedom = running(np.ones(4), np.array([0.0, 2.0, 0.0, 2.0]))
-    >>> mean.round(2).tolist(), squares.round(2).tolist()
-    ([0.0, 1.0, 0.67, 1.0], [0.0, 2.0, 2.67, 4.0])
-    """
+    """After each row: the weighted mean, the sum of squares of weight (value - mean), and its degrees of freedom."""
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.nan_to_num(np.cumsum(weights * values) / np.cumsum(weights))
     pilot = float(values[:FEW].mean())  # sums of powers about a number near the mean lose fewer digits
@@ -236,11 +225,7 @@ def running(weights: Floats, values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def recent(values: Floats, prior: Any) -> Floats:
-    """The mean of the last half of the rows before each row, and of some rows of a prior: known before the row.
-
-    >>> recent(np.array([[1.0], [3.0], [3.0]]), prior=2.0).ravel().round(3).tolist()
-    [2.0, 1.952, 2.048]
-    """
+    """The mean of the last half of the rows before each row, and of some rows of a prior: known before the row."""
     n, weight = len(values), 20.0
     total = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
     end = np.arange(n)

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RatioInterval:
-    """A ratio with its interval.
-
-    >>> RatioInterval(0.5, 0.4, 0.6).low
-    0.4
-    """
+    """A ratio with its interval."""
 
     value: float
     low: float

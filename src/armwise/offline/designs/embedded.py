@@ -142,11 +142,7 @@ class Groups:
 
 
 def groups_of(embeddings: Any, n_arms: int, clusters: int | None = None, seed: int = 0) -> Groups:
-    """The groups of arms that these embeddings make.
-
-    >>> groups_of([["shoe", "red"], ["hat", "red"], ["shoe", "red"]], n_arms=3).of
-    array([1, 0, 1])
-    """
+    """The groups of arms that these embeddings make."""
     array = np.asarray(embeddings)
     if array.ndim not in (1, 2) or len(array) != n_arms:
         raise ValueError(f"embeddings has shape {array.shape}, expected ({n_arms},) or ({n_arms}, m): one per arm")

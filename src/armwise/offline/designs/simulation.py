@@ -97,15 +97,6 @@ def simulate(
     """The values of policies, their differences to ``control``, and the agent's own lift over it ("agent - control").
 
     Policies are (n, K) tables of probabilities; ``names`` are those of the contexts' columns.
-
-    >>> import armwise as aw
-    >>> rng = np.random.default_rng(3)
-    >>> agent = aw.UCB1(n_arms=2, seed=1)
-    >>> played = agent.play(None, (rng.random((300, 2)) < [0.4, 0.6]).astype(float))
-    >>> rows = LogBlock(played.arms, played.rewards, 2)
-    >>> value, low, high, _ = simulate(rows, agent, {"arm 1": np.array([[0.0, 1.0]])}, runs=99).estimates["arm 1"]
-    >>> bool(low < 0.6 < high)
-    True
     """
     if rows.available is not None:
         raise ValueError("interval='simulated' needs a log whose rounds all offer the same arms")

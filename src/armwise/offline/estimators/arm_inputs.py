@@ -22,12 +22,7 @@ def per_arm(rows: LogBlock) -> bool:
 
 
 def arm_inputs(rows: LogBlock, arms: Any) -> Floats:
-    """Build input rows for a regressor: shared features, then the arm's features or its encoding.
-
-    >>> arm_inputs(LogBlock(np.array([0, 1]), np.zeros(2), 2, contexts=np.array([[5.0], [6.0]])), np.array([0, 1]))
-    array([[5., 1., 0.],
-           [6., 0., 1.]])
-    """
+    """Build input rows for a regressor: shared features, then the arm's features or its encoding."""
     n, arms = len(rows), np.broadcast_to(arms, (len(rows),))
     if ndim(rows.contexts) == 3:
         return rows.contexts[np.arange(n), arms]  # type: ignore[no-any-return]

@@ -368,11 +368,7 @@ _OTHER_NAMES = {"ipw": "ips", "snipw": "snips", "switch": "switch-dr", "switchdr
 
 
 def named(estimators: str | Estimator | Iterable[str | Estimator]) -> list[Estimator]:
-    """Return the estimators for these names or objects.
-
-    >>> [e.name for e in named(["ips", SwitchDR(tau=5.0)])]
-    ['ips', 'switch-dr']
-    """
+    """Return the estimators for these names or objects."""
     asked = [estimators] if isinstance(estimators, (str, Estimator)) else list(estimators)
     found: list[Estimator] = []
     for one in asked:

@@ -14,14 +14,7 @@ _GROWTH, _FIRST = 1.1, 16  # a model is fitted again whenever the past has grown
 
 
 def predicted_from_the_past(rows: LogBlock, lam: float = 1.0) -> Floats:
-    """(n, K) expected rewards, row t's from rows before it: a ridge per arm, or one on the features of the arms.
-
-    >>> rows = LogBlock(np.array([0, 0, 1]), np.array([1.0, 1.0, 0.0]), n_arms=2)
-    >>> predicted_from_the_past(rows).round(2)
-    array([[0., 0.],
-           [1., 1.],
-           [1., 1.]])
-    """
+    """(n, K) expected rewards, row t's from rows before it: a ridge per arm, or one on the features of the arms."""
     if not len(rows):
         return np.empty((0, rows.n_arms))
     if per_arm(rows):

@@ -33,11 +33,6 @@ def folds_of(rows: LogBlock, folds: int, seed: int = 0, cluster: Any = None) -> 
 
     ``cluster`` is the name of a column or an array with one value for each row of the log: rows of one cluster share
     their fold, so that no model has seen another row of the cluster that it is asked about.
-
-    >>> folds_of(LogBlock(np.zeros(9, np.int64), np.zeros(9), 1), folds=3)
-    array([0, 2, 2, 0, 1, 0, 1, 0, 2])
-    >>> folds_of(LogBlock(np.zeros(4, np.int64), np.zeros(4), 1), 3, 0, np.array(["a", "b", "a", "b"]))
-    array([0, 2, 0, 2])
     """
     if cluster is None:
         return (row_hashes(rows.start, len(rows), seed, "fold") % np.uint64(folds)).astype(np.int64)
@@ -53,11 +48,7 @@ def cluster_values(cluster: Any, rows: LogBlock) -> Any:
 
 
 def cluster_uniforms(values: Any, seed: int, what: str) -> Floats:
-    """For each row a number in [0, 1) that its cluster decides.
-
-    >>> a, b = cluster_uniforms(np.array([7, 7]), 0, "split"); bool(a == b)
-    True
-    """
+    """For each row a number in [0, 1) that its cluster decides."""
     labels, which = np.unique(np.asarray(values), return_inverse=True)
     keys = [hashlib.blake2b(f"{seed}/{what}/{label}".encode(), digest_size=7).digest() for label in labels.tolist()]
     return (np.array([int.from_bytes(key, "big") for key in keys], np.float64) / 2.0**56)[which.ravel()]
@@ -276,13 +267,7 @@ def _fresh(model: Any) -> Any:
 
 
 class Given:
-    """A model fitted elsewhere (``predict(contexts) -> (n, K)``), or an (n, K) array of its predictions.
-
-    >>> log = Log(arms=[0, 1], rewards=[0, 1])
-    >>> Given(np.ones((2, 2)), log).predict(log.rows)
-    array([[1., 1.],
-           [1., 1.]])
-    """
+    """A model fitted elsewhere (``predict(contexts) -> (n, K)``), or an (n, K) array of its predictions."""
 
     def __init__(self, model: Any, log: Log) -> None:
         self._model, self._table = model, None

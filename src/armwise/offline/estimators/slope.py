@@ -13,9 +13,6 @@ def slope(values: Any, widths: Any) -> int:
     """The last candidate whose interval [v - 2 c, v + 2 c] still meets those of all candidates before it (Lepski).
 
     The candidates go from low bias to high; a width that grows again is taken as no better than the one before.
-
-    >>> slope([0.50, 0.52, 0.70], [0.10, 0.05, 0.01])
-    1
     """
     v: Floats = np.asarray(values, np.float64)
     c = np.minimum.accumulate(np.asarray(widths, np.float64))

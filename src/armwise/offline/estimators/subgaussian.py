@@ -12,11 +12,7 @@ from armwise.offline.estimators.estimators import Estimator, Facts
 
 
 def shrunk(weights: Floats, lam: float) -> Floats:
-    """w / (1 - lam + lam w): never above 1 / lam, and w itself for lam = 0.
-
-    >>> shrunk(np.array([0.0, 1.0, 9.0]), 0.5)
-    array([0. , 1. , 1.8])
-    """
+    """w / (1 - lam + lam w): never above 1 / lam, and w itself for lam = 0."""
     return np.asarray(weights / (1.0 - lam + lam * weights))
 
 

@@ -22,12 +22,7 @@ Mask = NDArray[np.bool_]
 
 
 def offered(log: Log, policies: Mapping[str, Any]) -> dict[str, Mask] | None:
-    """Return per policy the rows in which it has an arm on offer; None if that is every row for all.
-
-    >>> log = Log(arms=[0, 1], rewards=[1, 0], probabilities=0.5, available=[[True, True], [False, True]], n_arms=2)
-    >>> offered(log, {"first": [1.0, 0.0], "second": [0.0, 1.0]})
-    {'first': array([ True, False]), 'second': array([ True,  True])}
-    """
+    """Return per policy the rows in which it has an arm on offer; None if that is every row for all."""
     if not (isinstance(log, Log) and log.offers_vary):  # anything but a log is refused with the other settings
         return None
     targets = {name: Target(policy, log) for name, policy in policies.items()}

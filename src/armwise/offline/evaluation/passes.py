@@ -220,11 +220,7 @@ def _answers(client: Any, function: Any, parts: list[Any], *shared: Any) -> Iter
 
 
 def _ends(n: int, threads: int) -> list[tuple[int, int]]:
-    """Return the bounds of parts: several per thread, each whole blocks of a bootstrap.
-
-    >>> _ends(100, 2), _ends(100_000, 1)
-    ([(0, 25), (25, 50), (50, 75), (75, 100)], [(0, 50000), (50000, 100000)])
-    """
+    """Return the bounds of parts: several per thread, each whole blocks of a bootstrap."""
     some, block = max(2 * threads, -(-n // _PART)), block_size(n)
     size = max(block, -(-n // (some * block)) * block)
     return [(first, min(first + size, n)) for first in range(0, n, size)] or [(0, 0)]

@@ -36,11 +36,7 @@ class Scored:
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:
-    """The scores of sum(top) / sum(bottom), linearised: their mean is the ratio, their spread its error.
-
-    >>> ratio(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
-    array([1., 2.])
-    """
+    """The scores of sum(top) / sum(bottom), linearised: their mean is the ratio, their spread its error."""
     total = bottom.mean()
     if not total > 0:
         return np.full(len(top), np.nan)
@@ -49,11 +45,7 @@ def ratio(top: Floats, bottom: Floats) -> Floats:
 
 
 def title(policy: Any) -> str:
-    """Return the display name of a policy: a function's name, a constant action, or its class.
-
-    >>> title(5.5), title(max), title(np.array([0.1, 0.2]))
-    ('always 5.5', 'max', 'a policy given as an array')
-    """
+    """Return the display name of a policy: a function's name, a constant action, or its class."""
     if isinstance(policy, (int, float, np.number)):
         return f"always {policy:g}"
     if isinstance(policy, (np.ndarray, list, tuple)):
@@ -68,9 +60,6 @@ def evaluation(
     """The scores as a result with intervals, effective sample sizes and warnings.
 
     ``rewards`` are the log's, one per row: what it earned, and whether the rows that count show more than one of them.
-
-    >>> evaluation({"mean": Scored(np.array([0.0, 1.0] * 50))}, "coin", 0.95)["mean"].value
-    0.5
     """
     estimates = {}
     for name, scored in found.items():
@@ -134,11 +123,7 @@ class ScoredEvaluation(Evaluation):
 
 
 def known_estimators(estimators: str | Iterable[str], known: Sequence[str]) -> list[str]:
-    """Return the requested estimators' names; refuse those that the design lacks.
-
-    >>> known_estimators("sips", ("sips", "iips"))
-    ['sips']
-    """
+    """Return the requested estimators' names; refuse those that the design lacks."""
     names = [estimators] if isinstance(estimators, str) else list(estimators)
     for name in names:
         if name not in known:

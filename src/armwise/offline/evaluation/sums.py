@@ -13,13 +13,7 @@ from armwise.offline.results.diagnostics import Weighing
 
 @dataclass
 class Extremes:
-    """The smallest and the largest value seen.
-
-    >>> import numpy as np
-    >>> found = Extremes()
-    >>> found.add(np.array([3.0, 5.0])); found.merge(Extremes(1.0, 4.0)); found
-    Extremes(low=1.0, high=5.0)
-    """
+    """The smallest and the largest value seen."""
 
     low: float = math.inf
     high: float = -math.inf
@@ -34,14 +28,7 @@ class Extremes:
 
 
 class Sums:
-    """The sufficient statistics of an evaluation; block or cluster sums also give the skewness.
-
-    >>> import numpy as np
-    >>> one, other = Sums(n_arms=2, n_targets=0), Sums(n_arms=2, n_targets=0)
-    >>> one.add(np.array([[1.0], [2.0]]), np.array([1.0, 2.0])); other.add(np.array([[6.0]]), np.array([6.0]))
-    >>> one.merge(other); one.n, one.moments.mean, one.rewards
-    (3, array([3.]), Extremes(low=1.0, high=6.0))
-    """
+    """The sufficient statistics of an evaluation; block or cluster sums also give the skewness."""
 
     def __init__(self, n_arms: int, n_targets: int, *, clustered: bool = False) -> None:
         self.n, self.total = 0, 0.0

@@ -19,24 +19,13 @@ _TOTAL = 1e-6  # how far from 1 the probabilities of a row may sum: they often c
 
 @dataclass(frozen=True)
 class Always:
-    """The policy that always plays the arm with this index.
-
-    >>> log = Log(arms=[5, 7], rewards=[1, 0], probabilities=0.5)
-    >>> Target(Always(1), log).answers(log.rows), Target(Always(1), log).name
-    (array([1, 1]), 'always 7')
-    """
+    """The policy that always plays the arm with this index."""
 
     place: int
 
 
 class Target:
-    """A policy in a uniform form: per row an arm, or a distribution over the arms.
-
-    >>> log = Log(contexts=[[0.2], [0.9]], arms=[0, 0], rewards=[1, 1], n_arms=2)
-    >>> Target(lambda x: int(x[0] > 0.5), log).table(log.rows)
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """A policy in a uniform form: per row an arm, or a distribution over the arms."""
 
     def __init__(self, policy: Any, log: Log, name: str | None = None) -> None:
         self.name = type(policy).__name__
@@ -112,10 +101,6 @@ def unsupported(rows: LogBlock, answers: np.ndarray) -> float:
     """The target's probability, summed over the rows, of arms that these rows could not have drawn.
 
     Known where the log has the whole distribution, and where it drew an arm with probability 1: it had no other.
-
-    >>> log = Log(arms=[0, 0], rewards=[1, 1], probabilities=[1.0, 0.5], n_arms=2)
-    >>> unsupported(log.rows, np.array([[0.25, 0.75], [0.25, 0.75]]))
-    0.75
     """
     if rows.support is not None:
         if answers.ndim == 1:

@@ -16,9 +16,6 @@ class EarlyLooks:
 
     A unit is in the numbers of an age once it is that old, whatever came: never because something came. The ages share
     ``alpha``, the risk of each side of each arm's lift, so that all of their intervals hold at once, at all times.
-
-    >>> EarlyLooks(Metric("buy", window=7 * 86400.0), 2, alpha=0.025, planned=10_000, start=500).ages
-    (590.625, 2362.5, 9450.0, 37800.0, 151200.0)
     """
 
     def __init__(

@@ -41,14 +41,6 @@ class LiftSequence:
     with None it is asymptotic, and nothing is decided before an arm and control have ``start`` units each.
     ``planned`` is at about how many units the intervals shall be narrowest, ``variance`` the
     expected one of a value (in units of cap^2). ``shape`` makes as many independent copies, for simulations.
-
-    >>> rng = np.random.default_rng(1)
-    >>> arms = rng.integers(0, 2, 8000)
-    >>> lifts = LiftSequence(2)
-    >>> lifts.update(arms, [0.5, 0.5], rng.random(8000) < np.where(arms == 1, 0.15, 0.1))
-    >>> low, high = lifts.interval(1)
-    >>> bool(0.0 < low < 0.05 < high < 0.1), int(lifts.above[1]) < 8000
-    (True, True)
     """
 
     def __init__(

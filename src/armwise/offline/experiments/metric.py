@@ -93,11 +93,7 @@ class Metric:
 
 
 def read_metrics(metrics: Any) -> tuple[Metric, ...]:
-    """Metrics from themselves, names or dictionaries; at least one goal, and no name twice.
-
-    >>> [metric.name for metric in read_metrics(["purchase", {"name": "revenue", "kind": "amount"}])]
-    ['purchase', 'revenue']
-    """
+    """Metrics from themselves, names or dictionaries; at least one goal, and no name twice."""
     given = [metrics] if isinstance(metrics, (str, Mapping, Metric)) else metrics
     if not isinstance(given, Iterable):
         raise ValueError(f"metrics must be a list of metrics, got {short(metrics)}")
@@ -124,11 +120,7 @@ def read_metrics(metrics: Any) -> tuple[Metric, ...]:
 
 
 def read_arm_names(arms: Any) -> tuple[str, ...]:
-    """Two or more different names, control first.
-
-    >>> read_arm_names(["control", "blue"])
-    ('control', 'blue')
-    """
+    """Two or more different names, control first."""
     names = tuple(arms) if isinstance(arms, Iterable) and not isinstance(arms, (str, bytes, Mapping)) else ()
     if len(names) < 2 or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"arms must be two or more names, control first, got {short(arms)}")
@@ -138,11 +130,7 @@ def read_arm_names(arms: Any) -> tuple[str, ...]:
 
 
 def read_split(split: Any, arms: tuple[str, ...]) -> Floats:
-    """Each arm's share: equal ones unless said, as a dictionary or in the order of the arms.
-
-    >>> read_split({"control": 0.9, "blue": 0.1}, ("control", "blue")).tolist()
-    [0.9, 0.1]
-    """
+    """Each arm's share: equal ones unless said, as a dictionary or in the order of the arms."""
     if split is None:
         return np.full(len(arms), 1.0 / len(arms))
     if isinstance(split, Mapping):

@@ -31,11 +31,6 @@ class MismatchTest:
 
     Its evidence is a likelihood ratio: predictions of each unit's arm from the counts so far over its known chances. It
     exceeds 1 / ``risk`` at some time with a chance of at most ``risk`` if the chances are right, whatever they are.
-
-    >>> test = MismatchTest(2)
-    >>> test.update(np.random.default_rng(1).random(40_000) < 0.48, [0.5, 0.5])
-    >>> int(test.alarm) > 0, bool(test.p_value < 0.01)
-    (True, True)
     """
 
     def __init__(self, n_arms: int, *, risk: float = MISMATCH_RISK, shape: tuple[int, ...] = ()) -> None:

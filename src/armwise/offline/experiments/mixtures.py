@@ -18,21 +18,13 @@ from armwise.core.tools.extras import needs
 
 
 def best_rho(v: float, alpha: float) -> float:
-    """The parameter of a one-sided mixture whose boundary is about the narrowest where the squares sum to ``v``.
-
-    >>> round(best_rho(100.0, 0.025), 1)
-    12.6
-    """
+    """The parameter of a one-sided mixture whose boundary is about the narrowest where the squares sum to ``v``."""
     log = -2.0 * math.log(2.0 * alpha)
     return v / (log + math.log1p(log))
 
 
 def log_gamma_mixture(s: Any, v: Any, rho: float, c: float = 1.0) -> Floats:
-    """The logarithm of the gamma-exponential mixture for deviations that sum to ``s``, squares that sum to ``v``.
-
-    >>> bool(log_gamma_mixture(34.0, 100.0, 12.6) > math.log(1 / 0.025))
-    True
-    """
+    """The logarithm of the gamma-exponential mixture for deviations that sum to ``s``, squares that sum to ``v``."""
     with needs():
         from scipy.special import gammainc, gammaln
 
@@ -46,11 +38,7 @@ def log_gamma_mixture(s: Any, v: Any, rho: float, c: float = 1.0) -> Floats:
 
 
 def gamma_bound(v: Any, alpha: float, rho: float, c: float = 1.0) -> Floats:
-    """A bound that the deviations' sum never exceeds, with chance 1 - ``alpha``, where their squares sum to ``v``.
-
-    >>> round(float(gamma_bound(100.0, 0.025, best_rho(100.0, 0.025))), 1)
-    33.5
-    """
+    """A bound that the deviations' sum never exceeds, with chance 1 - ``alpha``, where their squares sum to ``v``."""
     with needs():
         from scipy.special import gammainc, gammaln
 
@@ -72,22 +60,14 @@ def gamma_bound(v: Any, alpha: float, rho: float, c: float = 1.0) -> Floats:
 
 
 def log_normal_mixture(s: Any, v: Any, rho: float) -> Floats:
-    """The logarithm of twice the two-sided normal mixture: above ln(1 / alpha) at some time with chance 2 alpha.
-
-    >>> round(float(log_normal_mixture(29.5, 100.0, best_rho(100.0, 0.025))), 2)
-    3.46
-    """
+    """The logarithm of twice the two-sided normal mixture: above ln(1 / alpha) at some time with chance 2 alpha."""
     grown = np.asarray(v, float) + rho
     found: Floats = np.square(s) / (2.0 * grown) + 0.5 * np.log(4.0 * rho / grown)
     return found
 
 
 def normal_bound(v: Any, alpha: float, rho: float) -> Floats:
-    """The bound of ``gamma_bound`` by the normal mixture: exact for Gaussian deviations, else right in the limit.
-
-    >>> round(float(normal_bound(100.0, 0.025, best_rho(100.0, 0.025))), 1)
-    30.4
-    """
+    """The bound of ``gamma_bound`` by the normal mixture: exact for Gaussian deviations, else right in the limit."""
     grown = np.asarray(v, float) + rho
     found: Floats = np.sqrt(grown * np.log(grown / (4.0 * alpha**2 * rho)))
     return found

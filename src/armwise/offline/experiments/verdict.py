@@ -43,11 +43,7 @@ class ArmResult:
 
 @dataclass(frozen=True)
 class EarlyLook:
-    """The results of one metric within an age of the units, of all that are as old, while windows are open.
-
-    >>> EarlyLook("buy", age=600.0, window=604800.0, results=()).within
-    '10 min'
-    """
+    """The results of one metric within an age of the units, of all that are as old, while windows are open."""
 
     metric: str
     age: float  # seconds

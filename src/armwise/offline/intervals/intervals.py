@@ -24,11 +24,6 @@ class Moments:
     """Running means and covariance of columns, added block by block without losing digits (Chan et al. 1979).
 
     Where a square is too large for a number, the covariance is infinite or NaN.
-
-    >>> moments = Moments(1)
-    >>> moments.add(np.array([[1.0], [2.0]])); moments.add(np.array([[6.0]]))
-    >>> moments.mean, moments.covariance
-    (array([3.]), array([[7.]]))
     """
 
     def __init__(self, n_columns: int) -> None:
@@ -48,13 +43,7 @@ class Moments:
 
     @np.errstate(over="ignore", invalid="ignore")
     def merge(self, other: Moments) -> None:
-        """Take in the rows that another has seen.
-
-        >>> one, other = Moments(1), Moments(1)
-        >>> one.add(np.array([[1.0], [2.0]])); other.add(np.array([[6.0]])); one.merge(other)
-        >>> one.mean, one.covariance
-        (array([3.]), array([[7.]]))
-        """
+        """Take in the rows that another has seen."""
         self._join(other.n, other.mean, other._scatter)
 
     def _join(self, n: int, mean: Floats, scatter: Floats) -> None:
@@ -78,11 +67,6 @@ class Blocks:
 
     Up to ``limit`` rows a block is one row and the bootstrap the usual one; past it neighbours are merged, twice as
     many rows a block each time. Resampling thousands of block sums gives the same spread as resampling rows.
-
-    >>> blocks = Blocks(1, limit=4)
-    >>> blocks.add(np.arange(10.0)[:, None])
-    >>> blocks.sums[:, 0].tolist(), blocks.counts.tolist()
-    ([6.0, 22.0, 17.0], [4.0, 4.0, 2.0])
     """
 
     def __init__(self, n_columns: int, limit: int = 16_384) -> None:
@@ -132,13 +116,7 @@ class Blocks:
         self._filled, self._size = some, self._size * 2
 
     def merge(self, later: Blocks) -> None:
-        """Take in the rows after these. Blocks are as in one pass where these are a multiple of ``block_size(all)``.
-
-        >>> one, later = Blocks(1, limit=4), Blocks(1, limit=4)
-        >>> one.add(np.arange(4.0)[:, None]); later.add(np.arange(4.0, 10.0)[:, None]); one.merge(later)
-        >>> one.sums[:, 0].tolist(), one.counts.tolist()
-        ([6.0, 22.0, 17.0], [4.0, 4.0, 2.0])
-        """
+        """Take in the rows after these. Blocks are as in one pass where these are a multiple of ``block_size(all)``."""
         while self._size < later._size or (self._filled + -(-later.counts.sum() // self._size)) > self._limit:
             self._halve()
         while later._size < self._size:
@@ -165,22 +143,12 @@ class Blocks:
 
 
 def block_size(n: int, limit: int = 16_384) -> int:
-    """Return the number of rows per block of ``Blocks`` after n rows.
-
-    >>> block_size(16_384), block_size(16_385), block_size(10_000_000)
-    (1, 2, 1024)
-    """
+    """Return the number of rows per block of ``Blocks`` after n rows."""
     return 1 << max(0, (max(n, 1) - 1) // limit).bit_length()
 
 
 class Clusters:
-    """Sums over the rows of each cluster (a user, a shop), whose rows are dependent.
-
-    >>> clusters = Clusters(1)
-    >>> clusters.add(np.array([[1.0], [3.0], [5.0]]), np.array(["ann", "bob", "ann"]))
-    >>> clusters.sums[:, 0].tolist(), clusters.counts.tolist(), clusters.n
-    ([6.0, 3.0], [2.0, 1.0], 2)
-    """
+    """Sums over the rows of each cluster (a user, a shop), whose rows are dependent."""
 
     def __init__(self, n_columns: int) -> None:
         self._place: dict[Any, int] = {}
@@ -198,13 +166,7 @@ class Clusters:
             self._sums[: len(self._place), j] += np.bincount(places, rows[:, j], minlength=len(self._place))
 
     def merge(self, later: Clusters) -> None:
-        """Take in the rows that another has seen.
-
-        >>> one, later = Clusters(1), Clusters(1)
-        >>> one.add(np.array([[1.0], [3.0]]), np.array(["ann", "bob"])); later.add(np.array([[5.0]]), np.array(["ann"]))
-        >>> one.merge(later); one.sums[:, 0].tolist(), one.counts.tolist()
-        ([6.0, 3.0], [2.0, 1.0])
-        """
+        """Take in the rows that another has seen."""
         places = np.array([self._place.setdefault(name, len(self._place)) for name in later._place], dtype=np.int64)
         self._grow()
         self._sums[places] += later._sums[: later.n]  # a cluster is there once, so no place comes twice
@@ -239,13 +201,7 @@ class Clusters:
         return covariance
 
     def effective(self, column: Floats) -> float:
-        """Return the effective number of equal clusters if a cluster's variance grows with its squared ``column``.
-
-        >>> clusters = Clusters(1)
-        >>> clusters.add(np.ones((6, 1)), np.array(list("aaaabc")))
-        >>> round(clusters.effective(clusters.counts), 1)
-        1.3
-        """
+        """Return the effective number of equal clusters if a cluster's variance grows with its squared ``column``."""
         squares = np.square(column)
         return float(squares.sum() ** 2 / max(float(squares @ squares), 1e-300))
 
@@ -256,21 +212,13 @@ class Clusters:
 
 
 def skewness_of(influence: Floats) -> float:
-    """The skewness of the sum of independent terms with mean zero.
-
-    >>> round(skewness_of(np.array([2.0, -1.0, -1.0])), 3)
-    0.408
-    """
+    """The skewness of the sum of independent terms with mean zero."""
     error = math.sqrt(float(influence @ influence))
     return float(((influence / error) ** 3).sum()) if 0.0 < error < math.inf else 0.0
 
 
 def freedom(scores: Floats) -> float:
-    """Degrees of freedom of the scores' variance: few rows that carry most of it are few (Satterthwaite 1946).
-
-    >>> round(freedom(np.random.default_rng(1).normal(size=100_000)), -4)
-    100000.0
-    """
+    """Degrees of freedom of the scores' variance: few rows that carry most of it are few (Satterthwaite 1946)."""
     squares = (scores - scores.mean()) ** 2
     total = float(squares.sum())
     if not 0.0 < total < math.inf:
@@ -280,12 +228,7 @@ def freedom(scores: Floats) -> float:
 
 
 def normal(value: Any, variance: Any, n: int, level: float = 0.95, *, units: float | None = None) -> tuple[Any, Any]:
-    """value +- z sqrt(variance / n); Student's quantile where there are few independent ``units`` (clusters).
-
-    >>> low, high = normal(0.5, 0.25, n=100)
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.402, 0.598)
-    """
+    """value +- z sqrt(variance / n); Student's quantile where there are few independent ``units`` (clusters)."""
     half = _quantile(level, n, units) * np.sqrt(variance / n)
     return value - half, value + half
 
@@ -305,10 +248,6 @@ def skewed_interval(
     (1992) transformation of t, which removes its skewness to second order, as a bootstrap-t does, without resampling.
     Its quantile is Student's with the degrees of freedom of the variance, and less than ``units`` (clusters, effective
     rows). ``error`` is the standard error, where it is not that of the influence.
-
-    >>> low, high = skewed_interval(0.05, (np.repeat([0.0, 1.0], [95, 5]) - 0.05) / 100)
-    >>> round(low, 2), round(high, 2)
-    (0.01, 0.14)
     """
     error = math.sqrt(float(influence @ influence)) if error is None else error
     if not (error > 0.0 and math.isfinite(error)):
@@ -326,11 +265,7 @@ def _hall(x: float, skewness: float) -> float:
 
 
 def p_value_of(ends: Callable[[float], tuple[float, float]]) -> float:
-    """The smallest 1 - level whose interval, ``ends`` of a level, misses 0; 1 if none does.
-
-    >>> round(p_value_of(lambda level: normal(0.1, 1.0, 400, level)), 4)
-    0.0455
-    """
+    """The smallest 1 - level whose interval, ``ends`` of a level, misses 0; 1 if none does."""
 
     def misses(alpha: float) -> bool:
         low, high = ends(1.0 - alpha)
@@ -346,11 +281,7 @@ def p_value_of(ends: Callable[[float], tuple[float, float]]) -> float:
 
 
 def normal_p(value: float, variance: float, n: int, *, units: float | None = None) -> float:
-    """The two-sided p-value of no difference that goes with ``normal``: below 1 - level where its interval misses 0.
-
-    >>> round(normal_p(0.1, 1.0, 400), 4)
-    0.0455
-    """
+    """The two-sided p-value of no difference that goes with ``normal``: below 1 - level where its interval misses 0."""
     error = math.sqrt(variance / n)
     if not error > 0:
         return float(value == 0)
@@ -359,12 +290,7 @@ def normal_p(value: float, variance: float, n: int, *, units: float | None = Non
 
 
 def bernstein_p(value: float, variance: float, n: int, spread: float) -> float:
-    """The p-value that goes with ``bernstein``: the smallest 1 - level whose interval misses 0.
-
-    >>> low, high = bernstein(0.1, 0.25, n=1000, level=1 - bernstein_p(0.1, 0.25, 1000, 1.0), spread=1.0)
-    >>> abs(round(float(low), 6))
-    0.0
-    """
+    """The p-value that goes with ``bernstein``: the smallest 1 - level whose interval misses 0."""
     # |value| = sqrt(2 v L / n) + 7 s L / (3 (n - 1)), L = ln(4 / p): a quadratic in sqrt(L)
     a, b = 7.0 * spread / (3.0 * max(n - 1, 1)), math.sqrt(2.0 * variance / n)
     root = (-b + math.sqrt(b * b + 4.0 * a * abs(value))) / (2.0 * a)
@@ -374,13 +300,7 @@ def bernstein_p(value: float, variance: float, n: int, spread: float) -> float:
 def bootstrap_p(
     blocks: Blocks | Clusters, value: Callable[[Floats], Any], *, resamples: int = 1000, seed: int = 0
 ) -> float:
-    """The p-value that goes with ``bootstrap``: the smallest 1 - level whose interval misses 0 (2 / B of B resamples).
-
-    >>> blocks = Blocks(1)
-    >>> blocks.add(np.tile([[-1.0], [1.0]], (500, 1)))
-    >>> bootstrap_p(blocks, lambda means: means[..., 0]) > 0.5
-    True
-    """
+    """The p-value that goes with ``bootstrap``: the smallest 1 - level whose interval misses 0, at least 2 / B."""
     drawn = np.asarray(value(np.concatenate(list(_resampled(blocks.sums, blocks.counts, resamples, seed)))))
     drawn = np.sort(drawn[np.isfinite(drawn)])
     if not drawn.size:
@@ -391,12 +311,7 @@ def bootstrap_p(
 
 
 def bernstein(value: Any, variance: Any, n: int, level: float = 0.95, *, spread: Any) -> tuple[Any, Any]:
-    """Maurer & Pontil's (2009) empirical Bernstein bound, two-sided, for scores in an interval of length ``spread``.
-
-    >>> low, high = bernstein(0.5, 0.25, n=1000, spread=1.0)
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.443, 0.557)
-    """
+    """Maurer & Pontil's (2009) empirical Bernstein bound, two-sided, for scores in an interval of length ``spread``."""
     log = np.log(4.0 / (1.0 - level))  # each side has half of the failure probability
     half = np.sqrt(2.0 * variance * log / n) + 7.0 * spread * log / (3.0 * max(n - 1, 1))
     return value - half, value + half
@@ -410,14 +325,7 @@ def bootstrap(
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[tuple[float, float]]:
-    """Percentile intervals of functions of the column means; each resample is normalised by itself.
-
-    >>> blocks = Blocks(1)
-    >>> blocks.add(np.tile([[0.0], [1.0]], (500, 1)))
-    >>> [(low, high)] = bootstrap(blocks, [lambda means: means[..., 0]])
-    >>> 0.46 < low < 0.48 and 0.52 < high < 0.54
-    True
-    """
+    """Percentile intervals of functions of the column means; each resample is normalised by itself."""
     means = np.concatenate(list(_resampled(blocks.sums, blocks.counts, resamples, seed)))
     ends = (0.5 - level / 2, 0.5 + level / 2)
     found = []

@@ -13,11 +13,7 @@ _STILL = 1e-12  # standard deviation, beside the largest, below which an estimat
 
 
 def simultaneous_level(covariance: Floats, level: float, seed: int = 0, draws: int = 20_000) -> float:
-    """The level at which single intervals cover all of these estimates at once: from their largest deviation.
-
-    >>> round(simultaneous_level(np.eye(2), 0.95), 2), simultaneous_level(np.ones((2, 2)), 0.95) < 0.96
-    (0.97, True)
-    """
+    """The level at which single intervals cover all of these estimates at once: from their largest deviation."""
     spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     moving = np.isfinite(spread) & (spread > _STILL * np.max(spread, where=np.isfinite(spread), initial=0.0))
     if moving.sum() < 2:

@@ -84,12 +84,7 @@ class Fitted:
 
 
 class Chosen:
-    """A policy that only its oracle can ask (an index into a table of arms).
-
-    >>> import armwise as aw
-    >>> Chosen(aw.FinitePolicies(np.array([[0, 1], [1, 1]])), 0).many([[1]])
-    array([1])
-    """
+    """A policy that only its oracle can ask (an index into a table of arms)."""
 
     def __init__(self, oracle: Any, policy: Any) -> None:
         self.oracle, self.policy = oracle, policy
@@ -122,11 +117,7 @@ class ById(Policy):
 
 
 class ArmFeatures:
-    """The policy that plays the arm with the largest linear score of its own features: contexts of shape (n, K, d).
-
-    >>> ArmFeatures(np.array([1.0])).many([[[0.2], [0.7]]])
-    array([1])
-    """
+    """The policy that plays the arm with the largest linear score of its own features: contexts of shape (n, K, d)."""
 
     def __init__(self, weights: Floats) -> None:
         self.weights = weights

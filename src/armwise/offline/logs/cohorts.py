@@ -94,11 +94,6 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
     new ones does not shorten it), else the median age. Younger decisions are taken only where the outcome of every
     decision is known; or, where every outcome is promised, and none is missing of those whose window is over, those
     before the first one that has not come, if these are half of all: a promise that is not kept selects nothing.
-
-    >>> cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3, horizon=5.0).rows
-    array([ True,  True, False])
-    >>> print(cohort([9.0, 5.0, 1.0], [60.0] * 3, [False, True, True], [False] * 3))
-    what 2 decisions earned within 5 s, rewarded or not; 1 left out as younger than 5 s
     """
     age, window = np.asarray(ages, np.float64), np.asarray(windows, np.float64)
     sure, kept = np.asarray(known, np.bool_), np.asarray(promised, np.bool_)
@@ -125,11 +120,7 @@ def cohort(ages: Any, windows: Any, known: Any, promised: Any, horizon: float | 
 
 
 def cohort_of(records: Sequence[Record], horizon: float | None = None) -> Cohort:
-    """``cohort`` of decisions, none of which needs to be old enough.
-
-    >>> cohort_of([]).left_out
-    0
-    """
+    """``cohort`` of decisions, none of which needs to be old enough."""
     kept = all(each.promised and not each.silent for each in records)
     table = np.array([(each.age, each.window, each.known) for each in records]).reshape(-1, 3)
     return cohort(table[:, 0], table[:, 1], table[:, 2] > 0.0, np.full(len(table), kept), horizon)
@@ -142,21 +133,13 @@ def _as_old(age: Floats, window: Floats, known: Any, horizon: float) -> Cohort:
 
 
 def before_unknown(ages: Any, known: Any) -> Cohort:
-    """The decisions older than the oldest one whose outcome is not known, where a log does not say more.
-
-    >>> before_unknown([3.0, 2.0, 1.0], [True, False, True]).rows
-    array([ True, False, False])
-    """
+    """The decisions older than the oldest one whose outcome is not known, where a log does not say more."""
     age, sure = np.asarray(ages, np.float64), np.asarray(known, np.bool_)
     return Cohort(WHOLE, age > age[~sure].max(initial=-np.inf))
 
 
 def broken_promise(silent: int) -> str:
-    """Return a warning if promised outcomes did not come within their window; else "".
-
-    >>> broken_promise(0)
-    ''
-    """
+    """Return a warning if promised outcomes did not come within their window; else ""."""
     if not silent:
         return ""
     return (
@@ -166,12 +149,7 @@ def broken_promise(silent: int) -> str:
 
 
 def late_rewards(n: int) -> str:
-    """Return a remark on decisions that were rewarded late; "" where there are none.
-
-    >>> late_rewards(1)
-    '1 decision was rewarded after it was closed (by the end of its window, or a final reward); that counts here, and \
-was not learnt'
-    """
+    """Return a remark on decisions that were rewarded late; "" where there are none."""
     if not n:
         return ""
     who = "1 decision was rewarded after it was" if n == 1 else f"{n:,} decisions were rewarded after they were"
@@ -179,11 +157,7 @@ was not learnt'
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in a readable unit.
-
-    >>> duration(0.25), duration(90), duration(5400), duration(7 * 86400)
-    ('0.25 s', '90 s', '1.5 h', '7 days')
-    """
+    """Format a duration in a readable unit."""
     for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size or (unit == "h" and seconds >= size):
             return f"{seconds / size:.3g} {unit}"

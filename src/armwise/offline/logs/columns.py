@@ -107,13 +107,7 @@ class ColumnRoles:
 
 
 def check_column(name: str, names: Sequence[str]) -> None:
-    """Refuse a missing column and suggest the nearest one.
-
-    >>> check_column("rewrd", ["arm", "reward"])
-    Traceback (most recent call last):
-    ...
-    ValueError: there is no column 'rewrd': did you mean 'reward'?
-    """
+    """Refuse a missing column and suggest the nearest one."""
     if name not in names:
         near, known = nearest(str(name), [str(n) for n in names]), ", ".join(map(str, names[:20]))
         raise ValueError(
@@ -122,11 +116,7 @@ def check_column(name: str, names: Sequence[str]) -> None:
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:
-    """Return the name with the same word, else the nearest in spelling; None if no name is near.
-
-    >>> nearest("age", ["message", "age (years)"]), nearest("rewrd", ["arm", "reward"])
-    ('age (years)', 'reward')
-    """
+    """Return the name with the same word, else the nearest in spelling; None if no name is near."""
     for each in names:
         if name.lower().strip() in (each.lower().strip(), *re.split(r"[\W_]+", each.lower())):
             return each
@@ -430,13 +420,7 @@ class TableSource:
 
 
 class StringColumn:
-    """A column of strings: categories, or numbers with a few words among them such as "unknown".
-
-    >>> column = StringColumn()
-    >>> column.add(np.array([*map(str, range(30)), "unknown"], object))
-    >>> column.is_numbers, column.categories, column.encoded(np.array(["4", "unknown"], object))
-    (True, ['unknown'], [array([ 4. , 14.5]), array([0., 1.])])
-    """
+    """A column of strings: categories, or numbers with a few words among them such as "unknown"."""
 
     def __init__(self) -> None:
         self._words: set[Any] = set()

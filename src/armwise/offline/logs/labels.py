@@ -19,30 +19,18 @@ EXACT = 2.0**53  # from here on a float represents several whole numbers: the id
 
 
 def labels_of(ids: Iterable[int]) -> list[int] | None:
-    """Return whole numbers as names of arms; None if they are 0, 1, ..., K - 1, the indices themselves.
-
-    >>> labels_of([3, 0, 1]), labels_of([1, 0, 2])
-    ([0, 1, 3], None)
-    """
+    """Return whole numbers as names of arms; None if they are 0, 1, ..., K - 1, the indices themselves."""
     names = sorted(int(i) for i in ids)
     return None if names == list(range(len(names))) else names
 
 
 def are_ids(names: Sequence[Any] | None) -> bool:
-    """Return whether these names are numbers.
-
-    >>> are_ids([5, 7]), are_ids(["a", "b"]), are_ids(None)
-    (True, False, False)
-    """
+    """Return whether these names are numbers."""
     return bool(names) and all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names)  # type: ignore[union-attr]
 
 
 def whole(values: np.ndarray) -> tuple[np.ndarray, NDArray[np.bool_]]:
-    """The whole numbers of a numeric array, and where it has none (there they are -1).
-
-    >>> whole(np.array([2.0, 1.5, np.nan]))
-    (array([ 2, -1, -1]), array([False,  True,  True]))
-    """
+    """The whole numbers of a numeric array, and where it has none (there they are -1)."""
     if values.dtype.kind in "iu":
         return values, np.zeros(len(values), np.bool_)
     if values.dtype.kind == "b":
@@ -53,22 +41,14 @@ def whole(values: np.ndarray) -> tuple[np.ndarray, NDArray[np.bool_]]:
 
 
 def as_places(numbers: np.ndarray) -> Ints:
-    """Whole numbers as places; one that no int64 holds is too large for any.
-
-    >>> as_places(np.array([1, 2**64 - 1], np.uint64))
-    array([                  1, 9223372036854775807])
-    """
+    """Whole numbers as places; one that no int64 holds is too large for any."""
     if numbers.dtype == np.uint64:
         numbers = np.minimum(numbers, np.uint64(2**63 - 1))
     return numbers.astype(np.int64, copy=False)
 
 
 def placed(values: np.ndarray, names: Sequence[Any]) -> Ints:
-    """The place of each value among the names, -1 where it is not one of them.
-
-    >>> placed(np.array([7, 5, 6]), [5, 7])
-    array([ 1,  0, -1])
-    """
+    """The place of each value among the names, -1 where it is not one of them."""
     if values.dtype.kind in "iu" and are_ids(names):
         kind = np.uint64 if values.dtype == np.uint64 else np.int64
         limits = np.iinfo(kind)
@@ -94,14 +74,7 @@ def _found(values: np.ndarray, ids: np.ndarray) -> Ints:
 
 
 class ArmNames:
-    """Names of arms that policies may return: a name, an id, or an index if numbers are not ids.
-
-    >>> arms = ArmNames([5, 7], 2)
-    >>> arms.place(7), arms.place("5"), arms.place(1)
-    (1, 0, None)
-    >>> ArmNames(["a", "b"], 2).place(1), ArmNames(None, 2).place(2)
-    (1, None)
-    """
+    """Names of arms that policies may return: a name, an id, or an index if numbers are not ids."""
 
     def __init__(self, names: Sequence[Any] | None, n_arms: int) -> None:
         self._texts = [str(name) for name in (range(n_arms) if names is None else names)]
@@ -115,11 +88,7 @@ class ArmNames:
         return len(self._texts)
 
     def of(self, places: Sequence[int]) -> ArmNames:
-        """Some of these arms, whose places begin at 0 again.
-
-        >>> ArmNames(["a", "b", "c"], 3).of([0, 2]).place("c")
-        1
-        """
+        """Some of these arms, whose places begin at 0 again."""
         return ArmNames([self._texts[i] for i in places], len(places)) if self._named else ArmNames(None, len(places))
 
     @property
@@ -140,11 +109,7 @@ class ArmNames:
         return self._by_id.get(int(answer)) if isinstance(answer, (int, np.integer, np.bool_)) else None
 
     def places(self, answers: np.ndarray) -> Ints:
-        """The places of an array of names or whole numbers, -1 where there is no such arm.
-
-        >>> ArmNames([5, 7], 2).places(np.array([7, 5, 6]))
-        array([ 1,  0, -1])
-        """
+        """The places of an array of names or whole numbers, -1 where there is no such arm."""
         if answers.dtype.kind in "UO":
             return placed(answers.astype(object), self._texts)
         numbers, _ = whole(answers)
@@ -154,11 +119,7 @@ class ArmNames:
         return np.where((places >= 0) & (places < len(self)), places, -1)
 
     def shares(self, answer: Mapping[Any, Any]) -> NDArray[np.float64]:
-        """A dictionary of probabilities by name as one entry per arm.
-
-        >>> ArmNames(["a", "b"], 2).shares({"b": 1.0})
-        array([0., 1.])
-        """
+        """A dictionary of probabilities by name as one entry per arm."""
         shares = np.zeros(len(self))
         for name, p in answer.items():
             place = self.place(name)

@@ -18,11 +18,7 @@ def pieces(data: Any) -> list[tuple[Any, int]]:
 
 
 def overlapping(found: list[tuple[Any, int]], first: int, last: int) -> Iterator[tuple[Any, int, int]]:
-    """The pieces that hold rows from first up to last: each with where its own begin and end.
-
-    >>> list(overlapping([("a", 10), ("b", 10), ("c", 10)], 5, 12))
-    [('a', 5, 10), ('b', 0, 2)]
-    """
+    """The pieces that hold rows from first up to last: each with where its own begin and end."""
     start = 0
     for piece, n in found:
         begin, end = max(first - start, 0), min(last - start, n)

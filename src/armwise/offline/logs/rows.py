@@ -61,11 +61,7 @@ class LogError(ValueError):
 
 
 def _grouped(problems: Sequence[str]) -> list[str]:
-    """The problems, those that say the same of several rows in one line.
-
-    >>> _grouped(["row 1: reward is nan", "row 2: arm is 9", "row 3: reward is nan"])
-    ['row 1: reward is nan (also row 3)', 'row 2: arm is 9']
-    """
+    """The problems, those that say the same of several rows in one line."""
     places: dict[tuple[str, str], list[str]] = {}
     for problem in problems:
         match = _PLACE.match(problem)
@@ -147,11 +143,7 @@ PER_ROW = ("contexts", "arms", "rewards", "probabilities", "available", "support
 
 
 def row_numbers(which: Any, n: int) -> Any:
-    """A mask of n rows as their numbers, which every column is then spared to look for; anything else as it is.
-
-    >>> row_numbers(np.array([False, True, True]), 3)
-    array([1, 2])
-    """
+    """A mask of n rows as their numbers, which every column is then spared to look for; anything else as it is."""
     is_mask = isinstance(which, np.ndarray) and which.dtype == bool and which.shape == (n,)
     return np.flatnonzero(which) if is_mask else which
 
@@ -164,11 +156,7 @@ def _pick(values: Any, which: Any) -> Any:
 
 
 def by_group(groups: Ints, n: int) -> Ints:
-    """Row numbers by group, of which there are n, and in their order within each; small numbers are sorted by digits.
-
-    >>> by_group(np.array([1, 0, 1, 0]), 2)
-    array([1, 3, 0, 2])
-    """
+    """Row numbers by group, of which there are n, in their order within each; small numbers are sorted by digits."""
     small = groups.astype(np.uint8 if n <= 1 << 8 else np.uint16) if n <= 1 << 16 else groups
     return np.argsort(small, kind="stable")
 
@@ -260,11 +248,7 @@ def _numbers(arms: Any) -> np.ndarray:
 def places_of(
     values: np.ndarray, names: Sequence[Any] | None, *, ids: bool, column: str | None = None
 ) -> tuple[Ints, dict[int, str]]:
-    """The places of arms called by names, by ids or by their places; what stands where there is no arm (place -1).
-
-    >>> places_of(np.array([5.0, 7.0, np.nan]), [5, 7], ids=True)[0]
-    array([ 0,  1, -1])
-    """
+    """The places of arms called by names, by ids or by their places; what stands where there is no arm (place -1)."""
     if values.dtype.kind in "biuf":
         numbers, wrong = whole(values)
         if not ids or names is None:
@@ -288,11 +272,7 @@ def places_of(
 
 
 def not_an_arm(value: Any, column: str | None = None) -> str:
-    """The message for an arm that is neither a whole number nor a name, with its column.
-
-    >>> not_an_arm(1.5)
-    'arm is 1.5, expected a whole number or a name (give texts, if such numbers are names)'
-    """
+    """The message for an arm that is neither a whole number nor a name, with its column."""
     missing = value is None or value != value
     remedy = ": leave out decisions without an arm" if missing else " (give texts, if such numbers are names)"
     if isinstance(value, float) and not missing and abs(value) >= EXACT:
@@ -302,12 +282,7 @@ def not_an_arm(value: Any, column: str | None = None) -> str:
 
 
 def padded(contexts: Sequence[Any]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Arm sets of different sizes as one (n, K, d) array of zeros past each end, and which arms are there.
-
-    >>> X, there = padded([np.ones((1, 2)), np.ones((3, 2))])
-    >>> X.shape, there.tolist()
-    ((2, 3, 2), [[True, False, False], [True, True, True]])
-    """
+    """Arm sets of different sizes as one (n, K, d) array of zeros past each end, and which arms are there."""
     arrays = [np.asarray(x, dtype=np.float64) for x in contexts]
     dims = sorted({x.shape[1] for x in arrays if x.size})
     if len(dims) > 1:
@@ -341,11 +316,7 @@ def joined(blocks: list[LogBlock], n_arms: int) -> LogBlock:
 
 
 def problems(rows: LogBlock) -> list[str]:
-    """Everything that is wrong with these rows, each with its row number or its line.
-
-    >>> problems(LogBlock(arms=np.array([0, 1]), rewards=np.ones(2), n_arms=2, probabilities=np.array([0.5, 0.0])))
-    ['row 1: probability is 0.0, expected a number in (0, 1]']
-    """
+    """Everything that is wrong with these rows, each with its row number or its line."""
     found = _wrong_shapes(rows)
     if found:
         return found

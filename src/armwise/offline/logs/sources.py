@@ -49,11 +49,7 @@ def opened(source: Any, **mapping: Any) -> TableSource | Events:
 
 
 def kind_of(path: Any) -> str:
-    """The format of a file, a folder, a pattern or a URL, from its name: parquet, csv or dsjson.
-
-    >>> kind_of("s3://bucket/logs/day=1/*.parquet"), kind_of("a.csv.gz"), kind_of("events.dsjson")
-    ('parquet', 'csv', 'dsjson')
-    """
+    """The format of a file, a folder, a pattern or a URL, from its name: parquet, csv or dsjson."""
     if isinstance(path, (list, tuple)) and not path:
         raise ValueError("there is no file to read: expected a path, or several, got an empty list")
     name = os.fspath(path[0] if isinstance(path, (list, tuple)) else path)
@@ -434,11 +430,7 @@ def _delimiter(path: str) -> str:
 
 
 def ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks; the next is read while the last is worked on.
-
-    >>> list(ahead(iter([{}, {}])))
-    [{}, {}]
-    """
+    """The same blocks; the next is read while the last is worked on."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, blocks, None)
         while (block := coming.result()) is not None:

@@ -53,13 +53,7 @@ _INTERVALS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of an evaluation: its findings and choices, one sentence each.
-
-    >>> from armwise.offline import Log, evaluate
-    >>> log = Log(arms=[0, 1] * 50, rewards=[1, 0] * 50, probabilities=0.5, n_arms=2)
-    >>> evaluate(log, [0.5, 0.5], "ips").plan.design
-    'randomised trial: arm 0 was drawn with probability 0.5, arm 1 with 0.5'
-    """
+    """The plan of an evaluation: its findings and choices, one sentence each."""
 
     design: str
     columns: str
@@ -113,12 +107,7 @@ def _rows(log: Log, n: int) -> str:
 
 
 def design_of(log: Log) -> str:
-    """Infer from the first rows how the arms of a log were drawn.
-
-    >>> from armwise.offline import Log
-    >>> design_of(Log(arms=[0, 1], rewards=[1, 0]))
-    'unknown: the log has no probabilities, so only a reward model can answer'
-    """
+    """Infer from the first rows how the arms of a log were drawn."""
     if log.estimated:
         why = "the log's own probabilities are left aside, as asked" if log.left_aside else (
             "the log does not say how its arms were drawn")  # fmt: skip

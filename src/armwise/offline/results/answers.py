@@ -108,11 +108,7 @@ class _Turned:
 
 
 def signed(value: float) -> str:
-    """A number with its sign.
-
-    >>> signed(0.5), signed(-0.25)
-    ('+0.5000', '-0.2500')
-    """
+    """A number with its sign."""
     return ("+" if value > 0 else "") + number(value)
 
 

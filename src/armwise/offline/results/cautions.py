@@ -48,22 +48,12 @@ Finding = tuple[str, str]  # of what (a policy, a segment; empty for the whole l
 
 
 def distinct(findings: Iterable[Finding]) -> list[str]:
-    """The findings as sentences: those that differ in their numbers alone are one, with the names of all they hold for.
-
-    >>> for text in distinct([("north", "too few rows answer the question: 9 of 9"), ("", "one row carries 20% of all"),
-    ...                       ("south", "too few rows answer the question: 8 of 8")]): print(text)
-    north: too few rows answer the question: 9 of 9 (also south). Collect more rows before you decide.
-    one row carries 20% of all. Cap the weights (cap=, --cap), or judge a policy nearer to the one that made the log.
-    """
+    """The findings as sentences: those that differ in their numbers alone are one, with all their names."""
     return [_sentence(text) for text in merged(findings)]
 
 
 def merged(findings: Iterable[Finding]) -> list[str]:
-    """The findings, the most important first; those that differ in their numbers alone are one, with all their names.
-
-    >>> merged([("north", "9 of 9 rows"), ("south", "8 of 8 rows")])
-    ['north: 9 of 9 rows (also south)']
-    """
+    """The findings, most important first; those that differ in their numbers alone are one, with all their names."""
     kinds: dict[str, dict[str, str]] = {}
     for subject, text in findings:
         kinds.setdefault(_NUMBERS.sub("#", text), {}).setdefault(subject, text)
@@ -89,9 +79,5 @@ def _rank(text: str) -> int:
 
 
 def without_answer(texts: Sequence[str]) -> str:
-    """The finding that leaves no answer at all; empty if there is none.
-
-    >>> without_answer(["this log cannot answer the question: 3 of 500", "heavy tail"])
-    'this log cannot answer the question: 3 of 500'
-    """
+    """The finding that leaves no answer at all; empty if there is none."""
     return next((text for phrase, _ in _NO_ANSWER for text in texts if phrase in text), "")

@@ -320,10 +320,6 @@ def pareto_k(weights: Floats, n: int, prior: float = _HEAVY) -> float:
 
     The tail is the largest min(n / 5, 3 sqrt(n)) weights (Vehtari et al. 2024), fitted as Zhang and Stephens (2009) do,
     and the shape is shrunk towards ``prior``, which counts as ten rows.
-
-    >>> w = np.random.default_rng(0).pareto(0.8, 4000) + 1.0
-    >>> round(pareto_k(w, 4000), 1), pareto_k(np.full(100, 2.0), 100)
-    (1.4, 0.0)
     """
     size = int(min(0.2 * n, 3.0 * math.sqrt(n), _TAIL - 1, len(weights) - 1))
     if size < 5:
@@ -395,11 +391,6 @@ def rare_rewards(rewards: Floats, few: int = _FEW, weights: Floats | None = None
     """Return whether almost all matching rows, whose rewards these are, earned the same: their variance says little.
 
     With ``weights`` effective rows count: a row that hardly weighs has seen little of what is asked for.
-
-    >>> rare_rewards(np.array([0.0] * 299 + [1.0]))[0][:60]
-    'few different rewards: 1 of 300 matching rows differs from t'
-    >>> rare_rewards(np.array([0.0] * 30 + [1.0] * 300), weights=np.repeat([10.0, 0.01], [30, 300]))[0][:60]
-    'few different rewards: 0 of 31 matching rows differ from the'
     """
     weights = np.ones(len(rewards)) if weights is None else weights
     total = float(weights.sum())

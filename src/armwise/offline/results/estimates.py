@@ -25,11 +25,7 @@ WIDENED = "widened: its interval reaches"
 
 
 def both_sides(level: float, one_sided: OneSided | None) -> float:
-    """The level of a two-sided interval one of whose ends is a one-sided interval of this level.
-
-    >>> round(both_sides(0.95, "lower"), 3), both_sides(0.95, None)
-    (0.9, 0.95)
-    """
+    """The level of a two-sided interval one of whose ends is a one-sided interval of this level."""
     if one_sided not in (None, "lower", "upper"):
         raise ValueError(f"one_sided is {one_sided!r}, expected None, 'lower' or 'upper'")
     if one_sided is not None and not 0.5 < level < 1.0:

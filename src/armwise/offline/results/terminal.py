@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Format a number briefly.
-
-    >>> number(0.00455288), number(0.5), number(1234.5), number(float("nan"))
-    ('0.004553', '0.5000', '1,234.5', '-')
-    """
+    """Format a number briefly."""
     if not math.isfinite(value):
         return "-"
     if value == 0 or abs(value) >= 1000:
@@ -38,12 +34,7 @@ def cells(e: Estimate) -> list[str]:
 
 
 def ends_of(e: Any) -> str:
-    """An interval, with as many places as its value and its width need: that of a value of 0 is none of zeros.
-
-    >>> from types import SimpleNamespace as Of
-    >>> ends_of(Of(value=0.5, low=0.4, high=0.6)), ends_of(Of(value=0.0, low=0.0, high=0.0249))
-    ('0.4000 to 0.6000', '0.00000 to 0.02490')
-    """
+    """An interval, with as many places as its value and its width need: that of a value of 0 is none of zeros."""
     sizes = [abs(e.value), e.high - e.low]
     size = max((each for each in sizes if math.isfinite(each)), default=0.0)
     places = len(number(size).partition(".")[2]) if size > 0 else 4
@@ -103,11 +94,7 @@ def full_text(result: Evaluation | Evaluations | Comparison, table: list[str], e
 
 
 def warning_block(cautions: list[str]) -> list[str]:
-    """The warnings, numbered; not wrapped, as somebody may search for them.
-
-    >>> warning_block(["Too few rows."])
-    ['', 'WARNING', '  1. Too few rows.']
-    """
+    """The warnings, numbered; not wrapped, as somebody may search for them."""
     return ["", "WARNING", *(f"  {i}. {text}" for i, text in enumerate(cautions, 1))] if cautions else []
 
 

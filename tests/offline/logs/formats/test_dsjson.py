@@ -12,7 +12,7 @@ import pytest
 
 import armwise as aw
 from armwise.offline import Log, LogError, WeakLogWarning, evaluate
-from armwise.offline.logs.formats.dsjson import line
+from armwise.offline.logs.formats.dsjson import flatten, line, named_arms, named_context
 from tests.offline.worlds import make
 
 # Events as Personalizer and VW's reinforcement learning library log them, with what they like to put in.
@@ -217,3 +217,30 @@ def test_writing_needs_probabilities(tmp_path):
         first = json.loads(file.readline())
     assert first["c"]["x"] == {"key": "red"}
     assert [a["_tag"] for a in first["c"]["_multi"]] == ["a", "b"]
+
+
+def test_shared_features_by_name():
+    assert named_context({"User": {"age": 30}, "_multi": []}) == {"User": {"age": 30}}
+    assert named_context({"shared": {"hour": 9}, "_multi": []}) == {"hour": 9}
+
+
+def test_actions_have_their_tag_or_place_as_id():
+    found = named_arms([{"_tag": "hat", "i": {"id": "hat"}, "f": {"price": 3}}, {"Article": {"tokens": 8}}])
+    assert found == [{"id": "hat", "features": {"price": 3}}, {"id": "1", "features": {"Article": {"tokens": 8}}}]
+
+
+def test_nested_features_are_flat_numbers():
+    found = flatten({"User": {"age": 30, "geo": "UK"}, "ok": True, "_tag": "x", "v": [0.5, {"w": 2}]})
+    assert found == {"User.age": 30.0, "User.geo=UK": 1.0, "ok": 1.0, "v.0": 0.5, "v.w": 2.0}
+
+
+def test_labels_come_before_the_features():
+    text = line(
+        event_id="e1",
+        arm=1,
+        reward=0.5,
+        probabilities=[0.25, 0.75],
+        context={"User": {"age": 30}},
+        actions=[{"_tag": "a"}, {"_tag": "b"}],
+    )
+    assert text.startswith('{"_label_cost": -0.5, "_label_probability": 0.75, "_label_Action": 2, "_labelIndex"')

@@ -28,16 +28,7 @@ _SHOWN = 30  # columns for a picture
 
 
 class Balance:
-    """Streamed moments of the contexts by arm; ``names`` are those of the context's columns.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(4000, 1)); p = 1 / (1 + np.exp(-x[:, 0])); arms = (rng.random(4000) < p).astype(int)
-    >>> right, wrong = Balance(2, ["age"]), Balance(2, ["age"])
-    >>> right.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.where(arms, p, 1 - p)))
-    >>> wrong.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
-    >>> bool(right.worst()[0][1] < 4), bool(wrong.worst()[0][1] > 20)
-    (True, True)
-    """
+    """Streamed moments of the contexts by arm; ``names`` are those of the context's columns."""
 
     def __init__(self, n_arms: int, names: Sequence[str] | None = None) -> None:
         self._n_arms, self._names = n_arms, names
@@ -157,16 +148,7 @@ class Balance:
         return [self.name(int(j)) for j in np.flatnonzero(np.abs(np.nan_to_num(phi)) > _SAME)]
 
     def implying(self) -> list[str]:
-        """Columns that are not zero only where the reward is not, too often for chance: a purchase implies a visit.
-
-        >>> rng = np.random.default_rng(0)
-        >>> visit = (rng.random(2000) < 0.2) * 1.0; bought = visit * (rng.random(2000) < 0.3)
-        >>> both = Balance(1, ["age", "bought"])
-        >>> x = np.column_stack([rng.normal(40, 9, 2000), bought])
-        >>> both.add(LogBlock(np.zeros(2000, int), visit, 1, contexts=x, probabilities=np.ones(2000)))
-        >>> both.implying()
-        ['bought']
-        """
+        """Columns that are not zero only where the reward is not, too often for chance: a purchase implies a visit."""
         return [] if not self._n else self._nested(self._reward[1], self._reward[2])
 
     def needed(self) -> list[str]:

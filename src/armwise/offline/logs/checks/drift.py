@@ -25,12 +25,6 @@ class DriftCheck:
     ``values`` (parts, arms) are each arm's estimated rewards in a part, ``errors`` their standard errors, NaN where
     an arm has too few rows; ``shares`` how often the log played it; ``rows`` the number of the first row of each part.
     ``p_values`` are those of "the arm earns the same in all parts".
-
-    >>> from armwise.offline import Log
-    >>> rewards = [0, 0, 0, 1] * 100 + [1, 1, 1, 0] * 100
-    >>> found = Log(arms=[0] * 800, rewards=rewards, probabilities=1.0, n_arms=1).drift(parts=2)
-    >>> found.values[:, 0].tolist(), found.verdict
-    ([0.25, 0.75], 'arm 0 does not earn the same in all parts of the log')
     """
 
     rows: tuple[int, ...]

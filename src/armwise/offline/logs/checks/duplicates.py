@@ -26,16 +26,6 @@ def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabil
     ``outcome`` are the arms and rewards, ``others`` all other columns. Discrete contexts repeat by chance, so rows are
     copies only if rows with the same contexts have the same arm and reward far more often than the probabilities of
     the arms allow, or if contexts hardly repeat and all rows that share one share the outcome, too.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x, arms = rng.normal(size=300), rng.integers(0, 2, 300)
-    >>> thrice = np.repeat(np.arange(300), 3)
-    >>> copies([arms[thrice], arms[thrice] * 0.5], [x[thrice]], np.full(900, 0.5))[:45]
-    '600 of 900 rows are copies of other rows in e'
-    >>> copies([arms, arms * 0.5], [x.round()], np.full(300, 0.5))
-    ''
-    >>> copies([arms[thrice], arms[thrice] * 0.5], [x[thrice].round(1)], np.full(900, 0.5))[:45]
-    '600 of 900 rows are copies of other rows in e'
     """
     n = len(outcome[0])
     if not others or n < 2 * _MIN_COPIES:
@@ -59,11 +49,7 @@ def copies(outcome: Sequence[np.ndarray], others: Sequence[np.ndarray], probabil
 
 
 def _times(ids: Ints) -> int:
-    """Return how many times every row is there, as in a file that was joined twice: 1 unless all counts have a divisor.
-
-    >>> _times(np.tile(np.arange(50) % 40, 3)), _times(np.arange(90) % 40)
-    (3, 1)
-    """
+    """Return how often every row is there, as in a file that was joined twice: 1 unless all counts have a divisor."""
     counts = np.bincount(ids)
     rest = np.delete(counts, ids[-1])  # of a longer log the last row may have lost its copies
     return int(np.gcd.reduce(rest)) if len(rest) >= _MIN_COPIES else 1

@@ -31,15 +31,7 @@ _MIN_ROWS, _ENOUGH = 500, 30  # rows for a tree; effective rows of an arm that m
 
 
 class RowSample:
-    """Evenly spaced rows of a log with their contexts, arms and probabilities: at most 50,000.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(4000, 2)); p = 0.5 + 0.3 * np.sign(x[:, 0] * x[:, 1]); arms = (rng.random(4000) < p) * 1
-    >>> sample = RowSample(2, lambda column: f"x{column}")
-    >>> sample.add(LogBlock(arms, np.zeros(4000), 2, contexts=x, probabilities=np.full(4000, 0.5)))
-    >>> sample.verdict()[:61]
-    'the probabilities miss an interaction: weighted by 1/p, the a'
-    """
+    """Evenly spaced rows of a log with their contexts, arms and probabilities: at most 50,000."""
 
     def __init__(self, n_arms: int, name: Callable[[int], str]) -> None:
         self._n_arms, self._name = n_arms, name

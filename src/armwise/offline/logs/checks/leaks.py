@@ -86,14 +86,7 @@ def _ranks(values: np.ndarray) -> Floats:
 
 
 def are_probabilities(name: str, values: np.ndarray, arms: Ints) -> bool:
-    """Return whether these are the probabilities of the arms that were drawn: by the name, or because 1/p averages 1.
-
-    >>> arms = np.random.default_rng(0).choice(2, 2000, p=[0.8, 0.2])
-    >>> are_probabilities("chance", np.array([0.8, 0.2])[arms], arms), are_probabilities("age", arms + 30.0, arms)
-    (True, False)
-    >>> are_probabilities("p", np.array(["50%"] * 2000, object), arms)
-    True
-    """
+    """Return whether these are the probabilities of the drawn arms: by the name, or because 1/p averages 1."""
     if values.dtype.kind == "O" and str(values[0]).strip().endswith("%"):
         values = outcomes("probability", name, values)[0]
     if values.dtype.kind != "f" or not np.all((values > 0) & (values <= 1)):

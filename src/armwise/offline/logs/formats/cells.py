@@ -16,11 +16,7 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+\s*%?")
 
 
 def number(cell: Any) -> float | None:
-    """Parse the number in a cell; None if it is not a number, NaN if it is empty.
-
-    >>> number("2.5"), number("50 %"), number(""), number("yes")
-    (2.5, 0.5, nan, None)
-    """
+    """Parse the number in a cell; None if it is not a number, NaN if it is empty."""
     if cell is None:
         return float("nan")
     text = cell.strip() if isinstance(cell, str) else cell
@@ -35,21 +31,13 @@ def number(cell: Any) -> float | None:
 
 
 def outcome(cell: Any) -> float | None:
-    """Parse a cell of rewards or probabilities: yes is 1, no is 0.
-
-    >>> outcome("Yes"), outcome("n"), outcome("maybe")
-    (1.0, 0.0, None)
-    """
+    """Parse a cell of rewards or probabilities: yes is 1, no is 0."""
     word = cell.strip().lower() if isinstance(cell, str) else None
     return 1.0 if word in _YES else 0.0 if word in _NO else number(cell)
 
 
 def outcomes(role: str, column: str, values: np.ndarray) -> tuple[Floats, dict[int, str]]:
-    """A column of numbers, NaN where a cell holds none; and by row what to say of such a cell.
-
-    >>> outcomes("reward", "click", np.array(["1", "no", "high", "0"], object))
-    (array([ 1.,  0., nan,  0.]), {2: "reward is 'high' in column 'click', expected a number"})
-    """
+    """A column of numbers, NaN where a cell holds none; and by row what to say of such a cell."""
     try:
         return np.ascontiguousarray(values, dtype=np.float64), {}
     except (TypeError, ValueError):
@@ -72,21 +60,13 @@ DECIMAL_REMEDY = "for decimal commas, read the file with decimal=',' (--decimal 
 
 
 def has_decimal_commas(cells: Sequence[Any]) -> bool:
-    """Return whether most of these cells are numbers with a decimal comma.
-
-    >>> has_decimal_commas(["0,5", "1,25", "x"]), has_decimal_commas(["a, b"])
-    (True, False)
-    """
+    """Return whether most of these cells are numbers with a decimal comma."""
     commas = sum(isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) is not None for cell in cells)
     return 2 * commas > len(cells)
 
 
 def words_as_outcomes(values: np.ndarray) -> str:
-    """The reading of the words in a column of rewards or probabilities; empty if it has none.
-
-    >>> words_as_outcomes(np.array(["yes", "no", "no"], object)), words_as_outcomes(np.array(["50%"], object))
-    ('yes = 1, no = 0', '50% = 0.5')
-    """
+    """The reading of the words in a column of rewards or probabilities; empty if it has none."""
     if values.dtype.kind in "biufMm":
         return ""
     words = dict.fromkeys(cell.strip() for cell in values.tolist() if isinstance(cell, str))
@@ -105,9 +85,5 @@ def _is_plain(text: str) -> bool:
 
 
 def shown(cells: Sequence[Any], most: int = 3) -> str:
-    """Quote a few distinct cells for messages.
-
-    >>> shown(["b", "a", "b"])
-    "'a', 'b'"
-    """
+    """Quote a few distinct cells for messages."""
     return ", ".join(sorted({repr(cell)[:40] for cell in cells[:100]})[:most])

@@ -294,11 +294,7 @@ def _named(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_context(context: dict[str, Any]) -> Any:
-    """The features that an event's actions share, by name.
-
-    >>> named_context({"User": {"age": 30}, "_multi": []}), named_context({"shared": {"hour": 9}, "_multi": []})
-    ({'User': {'age': 30}}, {'hour': 9})
-    """
+    """The features that an event's actions share, by name."""
     own = {name: value for name, value in context.items() if not name.startswith("_")}
     for whole in ("shared", "context"):  # as our service writes it: the context as it came
         if set(own) == {whole} and isinstance(own[whole], dict):
@@ -307,11 +303,7 @@ def named_context(context: dict[str, Any]) -> Any:
 
 
 def named_arms(actions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The actions of an event as arms with ids and features.
-
-    >>> named_arms([{"_tag": "hat", "i": {"id": "hat"}, "f": {"price": 3}}, {"Article": {"tokens": 8}}])
-    [{'id': 'hat', 'features': {'price': 3}}, {'id': '1', 'features': {'Article': {'tokens': 8}}}]
-    """
+    """The actions of an event as arms with ids and features."""
     arms = []
     for i, action in enumerate(actions):
         features = {name: value for name, value in action.items() if not name.startswith("_")}
@@ -397,11 +389,7 @@ def _distribution(event: dict[str, Any]) -> list[tuple[int, float]] | None:
 
 
 def flatten(features: Any, prefix: str = "") -> dict[str, float]:
-    """VW's JSON features as a flat dictionary of numbers.
-
-    >>> flatten({"User": {"age": 30, "geo": "UK"}, "ok": True, "_tag": "x", "v": [0.5, {"w": 2}]})
-    {'User.age': 30.0, 'User.geo=UK': 1.0, 'ok': 1.0, 'v.0': 0.5, 'v.w': 2.0}
-    """
+    """VW's JSON features as a flat dictionary of numbers."""
     found: dict[str, float] = {}
     for key, value in features.items():
         if key.startswith("_"):
@@ -428,11 +416,6 @@ def line(
     """One event as VW reads it. The labels come first: VW ignores without a word those that follow the features.
 
     ``probabilities`` has one number an action; ``actions`` their features, ``_tag`` (the id) among them.
-
-    >>> text = line(event_id="e1", arm=1, reward=0.5, probabilities=[0.25, 0.75], context={"User": {"age": 30}},
-    ...             actions=[{"_tag": "a"}, {"_tag": "b"}])
-    >>> text[:79]
-    '{"_label_cost": -0.5, "_label_probability": 0.75, "_label_Action": 2, "_labelIn'
     """
     order = [arm, *(a for a in range(len(actions)) if a != arm)]
     event: dict[str, Any] = {

@@ -13,14 +13,7 @@ from armwise.core.tools.extras import needs
 
 
 class Lines:
-    """The line of each row of CSV files, counted from 1 with the header; the files are only read when it is asked for.
-
-    >>> import os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "log.csv")
-    >>> with open(path, "w") as file: _ = file.write("arm,reward\\na,1\\n\\nb,0\\n")
-    >>> Lines([path], ",").place(1)
-    'line 4'
-    """
+    """The line of each row of CSV files, counted from 1 with the header; the files are read when it is asked for."""
 
     def __init__(self, paths: Sequence[str], delimiter: str, *, skip: bool = False) -> None:
         self._paths, self._delimiter, self._skip = list(paths), delimiter, skip

@@ -20,30 +20,18 @@ _ASKED = (*_NEEDED, "id", "offered", "probabilities", "time", "outcomes", *_TERM
 
 
 def is_service_log(names: Collection[str]) -> bool:
-    """Return whether these are the fields of a line, or the columns of a table, that the service wrote.
-
-    >>> is_service_log({"context", "arms", "arm", "index", "probability", "reward"}), is_service_log(["arm", "reward"])
-    (True, False)
-    """
+    """Return whether these are the fields of a line, or the columns of a table, that the service wrote."""
     return all(name in names for name in _NEEDED)
 
 
 def as_usual(mapping: dict[str, Any], *more: Any) -> bool:
-    """Return whether nothing is asked of a table but its usual columns.
-
-    >>> as_usual({"arms": "arm"}, None), as_usual({"arms": "index"}, None), as_usual({}, 5)
-    (True, False, False)
-    """
+    """Return whether nothing is asked of a table but its usual columns."""
     usual = {"arms": "arm", "rewards": "reward", "probabilities": "probability"}
     return all(value == usual.get(name) for name, value in mapping.items()) and all(value is None for value in more)
 
 
 def as_event(line: dict[str, Any]) -> dict[str, Any]:
-    """One decision of the service as dsjson has it.
-
-    >>> as_event({"context": {}, "arms": ["a"], "index": 0, "probability": 1.0, "reward": 0.5})["_label_cost"]
-    -0.5
-    """
+    """One decision of the service as dsjson has it."""
     arms = [{"id": arm} if isinstance(arm, str) else arm for arm in line["arms"][: line.get("offered")]]
     actions: list[dict[str, Any]] = [
         {"_tag": arm.get("id"), "id": arm.get("id"), "features": arm.get("features", {})} for arm in arms
@@ -71,10 +59,6 @@ def record(event: dict[str, Any]) -> Record | None:
     """The fields of a decision in a log of ours that judges need; None for other lines and decisions never shown.
 
     Logs before 0.2.0 do not say how long a window is: decisions with a reward are closed, the others open.
-
-    >>> asked = {"status": "open", "age": 5.0, "window": 9.0, "default": 0.0, "rule": "sum", "learn": "close"}
-    >>> record(asked | {"Timestamp": "2026-01-01T00:00:00Z", "o": []}).known
-    False
     """
     if event.get("active") is False or not isinstance(event.get("Timestamp"), str):
         return None

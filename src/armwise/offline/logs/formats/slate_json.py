@@ -62,14 +62,7 @@ def read(path: Any, *, features: bool = True, skip: bool = False, horizon: float
 
 
 def holds_rankings_alone(path: Path) -> bool:
-    """Whether every decision of a file is a ranking; a table of other columns holds none.
-
-    >>> import os, tempfile
-    >>> path = Path(tempfile.mkdtemp(), "ccb.dsjson")
-    >>> _ = path.write_text('{"c": {"_multi": [{}], "_slots": [{}]}, "_outcomes": []}')
-    >>> holds_rankings_alone(path)
-    True
-    """
+    """Whether every decision of a file is a ranking; a table of other columns holds none."""
     if path.suffix == ".parquet" and not service_log.is_service_log(service_log.columns(str(path))):
         return False
     found = False
