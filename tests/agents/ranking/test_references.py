@@ -187,6 +187,37 @@ def _mean_examination(ranker: Any) -> Any:
     return np.mean(drawn, axis=0)
 
 
+def test_thompson_with_kappa_learnt_draws_from_the_joint_posterior() -> None:
+    """Lists after 150 observations, beside 400,000 draws of the uniform prior weighted by their likelihood: what each
+    arm's clicks in each slot are worth, and how often each arm is shown first. Wrong if the sweeps do not mix, or if
+    attractions and kappa are not drawn given each other."""
+    rng, shape = np.random.default_rng(3), (3, 2)
+    shown = np.array([[40.0, 30.0], [30.0, 20.0], [5.0, 25.0]])
+    clicks = np.array([[14.0, 5.0], [9.0, 2.0], [2.0, 6.0]])
+    theta, kappa = rng.random((400_000, shape[0])), rng.random((400_000, shape[1]))
+    log = np.zeros(len(theta))
+    for arm, slot in np.ndindex(shape):
+        p = theta[:, arm] * kappa[:, slot]
+        log += clicks[arm, slot] * np.log(p) + (shown - clicks)[arm, slot] * np.log1p(-p)
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    assert 1.0 / (weight**2).sum() > 2000  # effective draws
+    worth = np.einsum("n,na,nl->al", weight, theta, kappa)
+    top = np.argmax(theta, axis=1)
+    swapped = kappa[:, 1] > kappa[:, 0]  # the best arm then goes to the second slot
+    second = np.argsort(-theta, axis=1)[:, 1]
+    first = np.bincount(np.where(swapped, second, top), weights=weight, minlength=3)
+    ranker = aw.PositionThompson(3, 2, seed=5)
+    for arm, slot in np.ndindex(shape):
+        ranker._shown[arm, slot], ranker._clicks[arm, slot] = shown[arm, slot], clicks[arm, slot]
+    found, seen, n = np.zeros(shape), np.zeros(3), 6000
+    for _ in range(n):
+        seen[ranker.rank(None, 2).arms[0]] += 1
+        found += np.outer(ranker._theta, ranker._kappa)
+    assert np.abs(found / n - worth).max() < 0.008  # posterior deviations are .03 to .07
+    assert np.abs(seen / n - first).max() < 0.03
+
+
 def test_toprank_orders_by_the_pairs_that_differ() -> None:
     """Algorithm 1 with sets and sums over the whole history."""
     n, theta, horizon = 4, np.array([0.9, 0.02, 0.5, 0.2]), 2000
