@@ -157,3 +157,18 @@ def test_a_journal_that_nobody_writes_to_is_tried_when_somebody_asks(monkeypatch
     journal.full = False
     _until(lambda: writer.healthy)  # without being asked again
     writer.stop()
+
+
+def test_a_writer_that_does_not_run_takes_nothing() -> None:
+    writer = Writer(lambda: None, now=lambda: 0)  # type: ignore[arg-type, return-value]
+    with pytest.raises(Unavailable, match="the service is stopping"):
+        writer.submit([], print)
+    assert writer.depth == 0 and writer.moving
+
+
+def test_a_journal_that_cannot_be_opened_is_said_at_the_start() -> None:
+    def refused() -> Journal:
+        raise OSError("no such database")
+
+    with pytest.raises(OSError, match="no such database"):
+        Writer(refused, now=lambda: 0).start()

@@ -16,14 +16,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class CommitCounts:
-    """Decisions, rewards and windows that closed.
-
-    >>> from armwise.service.journal.events import Reward
-    >>> counts = CommitCounts()
-    >>> row = Row(2, 0, "shop", "reward", "e1", b"", Reward(1.0, decision=1))
-    >>> counts.take([(row, Write("shop", "e1", Reward(1.0)))]); counts.rewards
-    Counter({('shop', '(unknown)'): 1})
-    """
+    """Decisions, rewards and windows that closed."""
 
     def __init__(self) -> None:
         self.decisions: Counter[tuple[str, str]] = Counter()

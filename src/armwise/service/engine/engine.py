@@ -23,7 +23,7 @@ from armwise.service.engine.journal_reader import JournalReader
 from armwise.service.engine.learning.learner import Learner, Snapshots
 from armwise.service.engine.requests.draw import Answer, answer, uniform
 from armwise.service.engine.requests.preparer import RequestPreparer
-from armwise.service.engine.startup import apply, await_applications, warm
+from armwise.service.engine.startup import apply, await_applications, rehearse_models
 from armwise.service.engine.writer import Writer
 from armwise.service.journal.databases.database import Database
 from armwise.service.journal.errors import Unavailable, Unknown
@@ -60,16 +60,7 @@ def served_model(app: str, models: Mapping[str, Model], creations: Collection[st
 
 
 class Engine(RequestPreparer):
-    """All applications over one journal.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()})
-    >>> engine.start()
-    >>> answer = engine.decide("shop", b'{"hour": 9}', [b'"pasta"', b'"salad"'], id="e1")
-    >>> engine.reward("shop", "e1", 1.0).status.n
-    1
-    >>> engine.stop()
-    """
+    """All applications over one journal."""
 
     def __init__(
         self,
@@ -134,7 +125,7 @@ class Engine(RequestPreparer):
             self.learner.catch_up()
         self.learner.start()
         await_applications(self)
-        warm(self)
+        rehearse_models(self)
 
     def stop(self) -> None:
         """Commit and learn what was submitted, take a snapshot, and stop. Acknowledged writes are kept in any case."""

@@ -8,32 +8,20 @@ from armwise.service.journal.system import SYSTEM
 
 
 def chances(n: int, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> list[str]:
-    """Random bytes for many ids: one system call for each would cost more than the rest of an id.
-
-    >>> [len(each) for each in chances(2)]
-    [20, 20]
-    """
+    """Random bytes for many ids: one system call for each would cost more than the rest of an id."""
     fresh = random_bytes(n * 10).hex()
     return [fresh[i : i + 20] for i in range(0, len(fresh), 20)]
 
 
 class Ids:
-    """Makes ids: the time first, so that the index grows at its end, then 80 random bits.
-
-    >>> Ids().fresh(1)[:12]
-    '000000000001'
-    """
+    """Makes ids: the time first, so that the index grows at its end, then 80 random bits."""
 
     def __init__(self, random_bytes: Callable[[int], bytes] = SYSTEM.random_bytes) -> None:
         self._random_bytes = random_bytes
         self._chance: list[str] = []
 
     def fresh(self, now: int) -> str:
-        """A new id for a time in milliseconds.
-
-        >>> len(Ids().fresh(1))
-        32
-        """
+        """A new id for a time in milliseconds."""
         try:
             chance = self._chance.pop()
         except IndexError:

@@ -24,11 +24,6 @@ class MemoryEngine(RequestPreparer):
     """One application: requests are prepared, journaled and folded as everywhere, and what is learnt decides at once.
 
     ``agent`` takes the place of the one described. For one thread at a time.
-
-    >>> engine = MemoryEngine("shop", Creation(), clock=lambda: 0.0)
-    >>> [made] = engine.write([engine.prepare("shop", b"{}", [b'"a"'], id="e1")])
-    >>> engine.write([engine.prepare_reward("shop", "e1", 1.0)])[0].status.n
-    1
     """
 
     draws_again = False

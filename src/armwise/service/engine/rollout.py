@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 
 
 def versions(engine: ServedEngine, app: str) -> list[dict[str, Any]]:
-    """All versions, the leading one first.
-
-    >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-    >>> [(one["name"], one["leads"]) for one in versions(engine, "shop")]; engine.stop()
-    [('v1', True)]
-    """
+    """All versions, the leading one first."""
     leader = engine.model(app)
     rest = 1.0 - sum(one.share for one in leader.versions.values())
     found: list[dict[str, Any]] = [_shown(leader) | {"leads": True, "share": rest}]
@@ -50,15 +43,7 @@ def _shown(model: Any) -> dict[str, Any]:
 
 
 def add_version(engine: ServedEngine, app: str, name: str, creation: Creation, share: float = 0.0) -> None:
-    """Add a version beside the leading one, trained on the application's journal.
-
-    >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-    >>> add_version(engine, "shop", "bold", Creation(agent={"class": "LinUCB", "alpha": 2.0}), share=0.1)
-    >>> [one["share"] for one in versions(engine, "shop")]; engine.stop()
-    [0.9, 0.1]
-    """
+    """Add a version beside the leading one, trained on the application's journal."""
     leader = engine.model(app)
     check_id("the version's name", name)
     if not role(name):
@@ -92,18 +77,7 @@ def share_version(engine: ServedEngine, app: str, name: str, share: float) -> No
 
 
 def promote(engine: ServedEngine, app: str, name: str) -> None:
-    """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again.
-
-    >>> from armwise.service.engine.engine import Engine
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> engine = Engine(SQLite.temporary(), {"shop": Creation()}); engine.start()
-    >>> add_version(engine, "shop", "bold", Creation()); promote(engine, "shop", "bold")
-    >>> [one["name"] for one in versions(engine, "shop")]
-    ['bold', 'v1']
-    >>> roll_back(engine, "shop")
-    'v1'
-    >>> engine.stop()
-    """
+    """Let a version lead from now on; the one that led stays beside it, learns on, and can be promoted again."""
     challenger = _found(engine, app, name)
     if challenger.broken:
         raise Conflict(f"version {name} could not take in event {challenger.broken}: see the log")

@@ -82,15 +82,15 @@ def _lost(engine: Engine, app: str) -> bool:
     return app in engine.learner.broken or (made is not None and made <= engine.learner.position)
 
 
-def warm(engine: Engine) -> None:
-    """Compile what decisions and lessons need before the first ones come; an application that breaks is withheld."""
+def rehearse_models(engine: Engine) -> None:
+    """Let a copy of each model decide and learn invented requests; withhold an application whose model fails."""
     for app, model in engine.models.items():
         twin = model.copy()
         try:
             for k in range(2):
                 rehearse(twin, k)
-        except (ValueError, ArithmeticError) as error:  # wishes of its own for the context: compiled when first asked
-            log.debug("not warmed: %s", error)
+        except (ValueError, ArithmeticError) as error:  # the agent needs a context of its own kind
+            log.debug("%s was not rehearsed: %s", app, error)
         except Exception as error:
             log.exception("%s cannot be served", app)
             engine.learner.withhold(app, f"it does not decide: {error}")

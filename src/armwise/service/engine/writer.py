@@ -28,11 +28,7 @@ _Submitted = tuple[Sequence[Write], Done, Via | None]
 
 
 def waited(submit: Callable[[Sequence[Write], Done], None], group: Sequence[Write], system: System = SYSTEM) -> Any:
-    """Submit a group and wait for its results.
-
-    >>> waited(lambda group, done: done([]), [])
-    []
-    """
+    """Submit a group and wait for its results."""
     ready, result = system.event(), []
 
     def done(outcome: Appended) -> None:
@@ -52,14 +48,6 @@ class Writer:
     ``idle`` answers True if there is more to do, which is then done after whatever was submitted meanwhile. After a
     failure a write of no meaning is tried at every pause, so that it is ``healthy`` again without a client's help.
     While the database does not answer for ``stall`` seconds, whoever waits is refused, and so is whoever comes.
-
-    >>> from armwise.service.journal.events import Change
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
-    >>> writer.start()
-    >>> writer.write([Write("shop", "", Change())])[0].row.seq
-    1
-    >>> writer.stop()
     """
 
     def __init__(
@@ -89,13 +77,7 @@ class Writer:
         self.commit_times = [0] * (len(BUCKETS) + 1)  # how many took at most so long, and longer
 
     def start(self) -> None:
-        """Open the journal and start; raise here if it cannot be opened.
-
-        >>> Writer(lambda: 1 / 0, now=lambda: 0).start()
-        Traceback (most recent call last):
-        ...
-        ZeroDivisionError: division by zero
-        """
+        """Open the journal and start; raise here if it cannot be opened."""
         journal = self._make()
         self._open = True
         self._thread = self.system.start(self._run, "armwise-writer", journal)
@@ -103,20 +85,12 @@ class Writer:
 
     @property
     def depth(self) -> int:
-        """The number of groups of writes and tasks that wait.
-
-        >>> Writer(lambda: None, now=lambda: 0).depth
-        0
-        """
+        """The number of groups of writes and tasks that wait."""
         return self._queue.qsize()
 
     @property
     def moving(self) -> bool:
-        """Whether the database answers: the present commit is younger than the deadline.
-
-        >>> Writer(lambda: None, now=lambda: 0).moving
-        True
-        """
+        """Whether the database answers: the present commit is younger than the deadline."""
         since = self._busy_since
         return not since or self.system.monotonic() - since < self._stall
 
@@ -141,11 +115,6 @@ class Writer:
         """Append a group, all or nothing; ``done`` gets what came of it once it is durable.
 
         ``via`` runs it elsewhere; what one commit has for the same ``via`` is one call, so one wake-up of a loop.
-
-        >>> Writer(lambda: None, now=lambda: 0).submit([], print)
-        Traceback (most recent call last):
-        ...
-        armwise.service.journal.errors.Unavailable: the service is stopping
         """
         if not self._open:
             raise Unavailable("the service is stopping")
@@ -161,14 +130,7 @@ class Writer:
             self._queue.put(task)
 
     def run(self, task: Callable[[Journal], None]) -> None:
-        """Run a task with the journal, and wait for it.
-
-        >>> writer = Writer(lambda: "journal", now=lambda: 0)
-        >>> writer.start()
-        >>> writer.run(print)
-        journal
-        >>> writer.stop()
-        """
+        """Run a task with the journal, and wait for it."""
         ready = self.system.event()
 
         def and_say(journal: Journal) -> None:
@@ -181,18 +143,7 @@ class Writer:
         ready.wait(30.0)
 
     def write(self, group: Sequence[Write]) -> Any:
-        """Submit and wait.
-
-        >>> from armwise.service.journal.events import Reward
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> writer = Writer(lambda: Journal(SQLite(":memory:").connect()), now=lambda: 5)
-        >>> writer.start()
-        >>> writer.write([Write("shop", "e1", Reward(1.0))])
-        Traceback (most recent call last):
-        ...
-        armwise.service.journal.errors.Unknown: no decision has the id e1
-        >>> writer.stop()
-        """
+        """Submit and wait."""
         return waited(self.submit, group, self.system)
 
     def _run(self, journal: Journal) -> None:

@@ -35,13 +35,7 @@ GROWTH = 1.1  # of the decisions between two looks
 
 
 class ArmsAlone(saving.Saved):
-    """A ridge over rows without interactions, and whether it decides.
-
-    >>> alone = ArmsAlone(dim=8, lam=1.0)
-    >>> alone.learn([(bytes(8), bytes(16), 1, np.ones((1, 8)), 1.0, 0, b"")])
-    >>> alone.decides
-    False
-    """
+    """A ridge over rows without interactions, and whether it decides."""
 
     _learnt = ("ridge", "crossed", "sums", "rewards", "due", "decides")
 

@@ -23,11 +23,7 @@ MAX_MEMORY = 1 << 30  # bytes of an agent; there are about three copies of it at
 
 
 def build_model(creation: Creation, agent: Agent | None = None) -> Model:
-    """Build an untrained model of an application; ``agent`` replaces the one described.
-
-    >>> build_model(Creation(agent={"class": "UCB1", "n_arms": 2}, arms=["a", "b"])).agent
-    UCB1(n_arms=2, scale=0.5)
-    """
+    """Build an untrained model of an application; ``agent`` replaces the one described."""
     try:
         encoder = HashedRows(**creation.features)
     except (TypeError, ValueError) as error:
@@ -57,13 +53,6 @@ def build(spec: Any, dim: int, seed: int, where: str = "agent") -> Any:
     """Build an object from its description: a table whose ``class`` names it and whose other keys are arguments.
 
     ``dim`` is the features' unless said; every agent gets a seed of its own, derived from ``seed`` and its place.
-
-    >>> build({"class": "LinUCB", "lam": 2.0}, dim=8, seed=1)
-    LinUCB(dim=8, alpha=None, lam=2.0, ...)
-    >>> build({"class": "os.system"}, dim=8, seed=1)
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: agent: armwise has nothing called 'os.system'
     """
     if isinstance(spec, list):
         return [build(item, dim, seed, f"{where}[{i}]") for i, item in enumerate(spec)]
@@ -112,11 +101,7 @@ def _room(space: str) -> Any:
 
 
 def footprint(value: Any) -> int:
-    """The bytes of all arrays in an agent, or in a part of one.
-
-    >>> footprint([np.zeros(3), {"a": np.zeros(2)}])
-    40
-    """
+    """The bytes of all arrays in an agent, or in a part of one."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, dict):

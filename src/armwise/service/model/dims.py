@@ -28,25 +28,12 @@ AUTOMATIC = {"dim": "automatic"}  # in the settings' ``extra`` of an application
 
 
 def next_look(n: int) -> int:
-    """The number of decisions at which the next look is due, after ``n`` of them.
-
-    >>> next_look(0), next_look(10), next_look(1000) == NEVER
-    (10, 100, True)
-    """
+    """The number of decisions at which the next look is due, after ``n`` of them."""
     return next((look for look in LOOKS if look > n), NEVER)
 
 
 def wanted_dim(model: Model, stacks: Iterable[RequestTokens]) -> int:
-    """The number of positions that these decisions need; the model's own if that is enough or fixed.
-
-    >>> from armwise.features.encoding.from_python import read_context, read_named_arms
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> arms = read_named_arms([f"arm{k}" for k in range(10)]).tail
-    >>> few, many = (RequestTokens(read_context({f"f{i}": i for i in range(n)})[1], arms) for n in (20, 50))
-    >>> wanted_dim(build_model(Creation()), [few]), wanted_dim(build_model(Creation()), [few, many])
-    (128, 512)
-    """
+    """The number of positions that these decisions need; the model's own if that is enough or fixed."""
     dim = model.encoder.dim
     if model.optimist is None:  # others are too slow with more of them
         return dim

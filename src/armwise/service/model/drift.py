@@ -29,13 +29,7 @@ LATE = 60_000  # milliseconds after its deadline for which a decision is waited 
 
 
 class DriftDetector(Saved):
-    """Compares what decisions earn with what the model expected.
-
-    >>> drift = DriftDetector()
-    >>> alarms = [drift.add(0.5, float(k % 2), 0.0, 1.0) for k in range(300)]
-    >>> any(alarms), any(drift.add(0.5, 0.0, 0.0, 1.0) for k in range(60))
-    (False, True)
-    """
+    """Compares what decisions earn with what the model expected."""
 
     _saved_as = "Drift"
     _learnt = ("n", "mean", "reward", "detectors", "alarms", "open", "earned")
@@ -50,11 +44,7 @@ class DriftDetector(Saved):
         self.earned: dict[int, float] = {}  # of these, what some have earned
 
     def copy(self) -> DriftDetector:
-        """A copy that shares no mutable state.
-
-        >>> DriftDetector().copy().n
-        0
-        """
+        """A copy that shares no mutable state."""
         twin = DriftDetector()
         twin.n, twin.mean, twin.reward = self.n, self.mean, self.reward
         twin.detectors, twin.alarms = list(self.detectors), list(self.alarms)
@@ -63,38 +53,22 @@ class DriftDetector(Saved):
 
     @property
     def room(self) -> bool:
-        """Whether the next decision will be watched.
-
-        >>> DriftDetector().room
-        True
-        """
+        """Whether the next decision will be watched."""
         return len(self.open) < MAX_OPEN
 
     def watch(self, decision: int, expected: float | None, deadline: int) -> None:
-        """Watch a new decision.
-
-        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); list(drift.open)
-        [7]
-        """
+        """Watch a new decision."""
         self.open[decision] = expected, deadline
 
     def watch_if_room(self, decision: int, expected: float | None, deadline: int, now: int) -> None:
-        """Watch a new decision, or, where too many are open, stop waiting for those that are overdue.
-
-        >>> drift = DriftDetector(); drift.watch_if_room(7, 0.5, 1000, 0); list(drift.open)
-        [7]
-        """
+        """Watch a new decision, or, where too many are open, stop waiting for those that are overdue."""
         if len(self.open) < MAX_OPEN:
             self.open[decision] = expected, deadline
         else:
             self.overdue(now)
 
     def overdue(self, now: int) -> None:
-        """Stop waiting for decisions whose outcome will never come, for example because their log was deleted.
-
-        >>> drift = DriftDetector(); drift.watch(7, 0.5, 1000); drift.overdue(100_000); list(drift.open)
-        []
-        """
+        """Stop waiting for decisions whose outcome will never come, for example because their log was deleted."""
         while self.open and (first := next(iter(self.open))) not in self.earned:
             if self.open[first][1] + LATE >= now:
                 return
@@ -103,10 +77,6 @@ class DriftDetector(Saved):
     def settle(self, decision: int, reward: float, ends: list[float]) -> bool:
         """Take in the reward of a decision as the agent takes it; True raises the alarm. ``ends`` are what rewards were
         between, and grow with it while decisions are watched.
-
-        >>> drift, ends = DriftDetector(), [0.0, 1.0]
-        >>> drift.watch(7, 0.5, 1000); drift.settle(7, 2.0, ends), drift.n, ends
-        (False, 1, [0.0, 2.0])
         """
         if not self.open:
             return False
@@ -124,39 +94,23 @@ class DriftDetector(Saved):
         return alarm
 
     def sound(self, version: int, kept: float) -> None:
-        """Record an alarm at an event, from which earlier rewards count ``kept`` times as much.
-
-        >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.alarms
-        [[9, 0.25]]
-        """
+        """Record an alarm at an event, from which earlier rewards count ``kept`` times as much."""
         self.alarms = [*self.alarms, [version, kept]][-MAX_ALARMS:]
 
     def faded(self, decision: int, before: float, after: float) -> float:
-        """The outcome to learn of a decision whose assumed reward (``before``) has faded since.
-
-        >>> drift = DriftDetector(); drift.sound(9, 0.25); drift.faded(7, 0.0, 1.0), drift.faded(10, 0.0, 1.0)
-        (0.25, 1.0)
-        """
+        """The outcome to learn of a decision whose assumed reward (``before``) has faded since."""
         for alarm, kept in self.alarms:
             after = before + kept * (after - before) if decision <= alarm else after
         return after
 
     @property
     def evidence(self) -> float:
-        """The distance to a drift alarm, from 0 (no sign of drift) to 1 (the alarm).
-
-        >>> DriftDetector().evidence
-        0.0
-        """
+        """The distance to a drift alarm, from 0 (no sign of drift) to 1 (the alarm)."""
         total = sum(self.detectors) / len(BETS)
         return min(math.log1p(total) / math.log1p(RARELY), 1.0)
 
     def add(self, expected: float | None, reward: float, low: float, high: float) -> bool:
-        """Take in a reward in [low, high] and its expectation; True raises the alarm.
-
-        >>> DriftDetector().add(None, 1.0, 0.0, 1.0)
-        False
-        """
+        """Take in a reward in [low, high] and its expectation; True raises the alarm."""
         width = high - low
         earned = (reward - low) / width
         earned = 0.0 if earned < 0.0 else 1.0 if earned > 1.0 else earned

@@ -18,11 +18,6 @@ def explain(model: Model, context: bytes, arms: ArmColumns) -> tuple[Table, Tabl
 
     What a name adds is the estimate with it minus the estimate without it. An agent that estimates nothing has only
     probabilities, and a name then adds to the probability.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> explain(build_model(Creation()), b'{"hour":9}', read_arms([b'"a"', b'"b"']))[1]
-    {'a': {'hour': 0.0}, 'b': {'hour': 0.0}}
     """
     chances = _chances(model, context, arms)
     means: Floats | None

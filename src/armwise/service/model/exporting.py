@@ -10,13 +10,7 @@ from armwise.service.model.model import Model
 
 
 def exported(model: Model, application: str) -> Policy:
-    """The policy of a model; ``CannotExport`` where a share of the decisions belongs to other versions.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> exported(build_model(Creation()), "shop").document["application"]
-    'shop'
-    """
+    """The policy of a model; ``CannotExport`` where a share of the decisions belongs to other versions."""
     shared = [name for name, version in model.versions.items() if version.share > 0.0]
     if shared:
         raise CannotExport(

@@ -12,12 +12,7 @@ from armwise.core.capabilities.counting import choosing_changes
 
 
 def within(agent: Agent) -> list[Agent]:
-    """An agent and all agents inside it.
-
-    >>> import armwise
-    >>> len(within(armwise.Explore(armwise.LinUCB(dim=2), epsilon=0.1)))
-    2
-    """
+    """An agent and all agents inside it."""
     found, waiting = [], [agent]
     while waiting:
         each = waiting.pop()
@@ -33,11 +28,6 @@ def copied(agent: Agent) -> Agent:
 
     A generator that is copied by itself first asks the system for a seed, for nothing: that gives the interpreter away,
     and a learner beside busy deciders waits for milliseconds to have it back.
-
-    >>> import armwise
-    >>> agent = armwise.LinUCB(dim=2, seed=3)
-    >>> copied(agent)._rng.random() == agent._rng.random()
-    True
     """
     memo: dict[int, Any] = {}
     for each in within(agent):
@@ -49,23 +39,11 @@ def copied(agent: Agent) -> Agent:
 
 
 def reseed(agent: Agent, seed: int) -> None:
-    """Seed an agent, and the agents inside it, from one event.
-
-    >>> import armwise
-    >>> agent = armwise.LinUCB(dim=2)
-    >>> reseed(agent, 5)
-    >>> agent._rng.random() == np.random.default_rng([0, 5]).random()
-    True
-    """
+    """Seed an agent, and the agents inside it, from one event."""
     for place, each in enumerate(within(agent)):
         each._rng = np.random.default_rng([place, seed])
 
 
 def counts_choices(agent: Agent) -> bool:
-    """Return whether choosing changes the agent or one inside it, as a budget does.
-
-    >>> import armwise
-    >>> counts_choices(armwise.LinUCB(dim=2))
-    False
-    """
+    """Return whether choosing changes the agent or one inside it, as a budget does."""
     return any(map(choosing_changes, within(agent)))

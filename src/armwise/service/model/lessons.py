@@ -16,10 +16,6 @@ from armwise.service.journal.events import Decision, Lessons
 def read_lessons(log: Any) -> Lessons:
     """A log, several that follow each other (as ``fit_log`` takes them), or rows with context, arms, arm, probability
     and reward.
-
-    >>> row = {"context": {"hour": 9}, "arms": ["a", "b"], "arm": "b", "probability": 0.5, "reward": 1.0}
-    >>> read_lessons([row]).decisions[0].p
-    [0.5, 0.5]
     """
     rows = log
     if hasattr(log, "decisions"):

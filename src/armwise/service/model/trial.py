@@ -27,14 +27,7 @@ NEW, ROUNDS = 4, 7  # requests invented: so many are new, and those after them t
 
 
 def rehearse(model: Model, k: int = 0) -> None:
-    """Decide and learn an invented request, the k-th, as the service will; this changes the model.
-
-    Compiles what the first real request would otherwise wait for.
-
-    >>> model = build_model(Creation())
-    >>> rehearse(model); model.agent.t
-    2
-    """
+    """Decide and learn an invented request, the k-th, as the service will; this changes the model."""
     # Two arms or three where any number will do, so that what has a place per arm is seen to vary.
     names = model.arms or [str(i) for i in range(model.agent.n_arms or 2 + k % 2)]
     arms = read_arms([msgspec.json.encode(name) for name in names[:MAX_ARMS]])
@@ -57,15 +50,7 @@ def rehearse(model: Model, k: int = 0) -> None:
 
 
 def trial(model: Model) -> None:
-    """Raise InvalidInput if a model cannot decide, learn or be stored; the model does not change.
-
-    >>> model = build_model(Creation(agent={"class": "Exp3", "n_arms": 2}))
-    >>> model.scaler = None
-    >>> trial(model)
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: Exp3 cannot be served: AttributeError: ...
-    """
+    """Raise InvalidInput if a model cannot decide, learn or be stored; the model does not change."""
     try:
         twin = saving.loads(saving.dumps(model))
         for k in range(ROUNDS):
@@ -85,26 +70,14 @@ def check_creation(creation: Creation) -> None:
 
 
 def exported(model: Model) -> bytes:
-    """A model without the versions beside it.
-
-    >>> exported(build_model(Creation()))[:8]
-    b'ARMWISE!'
-    """
+    """A model without the versions beside it."""
     alone = model.copy()
     alone.versions = {}
     return saving.dumps(alone)
 
 
 def check_import(data: bytes, current: Model) -> None:
-    """Raise InvalidInput unless ``data`` holds a model that can replace ``current``.
-
-    >>> current = build_model(Creation(agent={"class": "UCB1", "n_arms": 2}))
-    >>> check_import(saving.dumps(current), current)
-    >>> check_import(saving.dumps(build_model(Creation(agent={"class": "UCB1", "n_arms": 3}))), current)
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: the model's agent.n_arms is 3, but this application's is 2
-    """
+    """Raise InvalidInput unless ``data`` holds a model that can replace ``current``."""
     try:
         model = saving.loads(data)
         same = saving.dumps(model) == data

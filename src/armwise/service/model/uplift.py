@@ -35,11 +35,7 @@ BEGIN_MEAN = 5.0  # the same of a mean: rare clicks have little variance
 
 
 def boundary(variance: Floats | float, scale: float, delta: float, begin: float = BEGIN) -> Floats:
-    """A bound on a sum of deviations, each above -scale, at all times, with probability 1 - ``delta``.
-
-    >>> round(float(boundary(100.0, 1.0, 0.025)), 1)
-    42.2
-    """
+    """A bound on a sum of deviations, each above -scale, at all times, with probability 1 - ``delta``."""
     v = np.maximum(variance, begin)
     level = POWER * np.log(np.log(v / begin) / np.log(ETA) + 1.0) + np.log(ZETA / delta)
     found: Floats = np.sqrt(K1**2 * v * level + (K2 * scale * level) ** 2) + K2 * scale * level
@@ -47,11 +43,7 @@ def boundary(variance: Floats | float, scale: float, delta: float, begin: float 
 
 
 class Weights(NamedTuple):
-    """A policy in n decisions: its weights, the largest they could have been, its probability of arms with a chance.
-
-    >>> Weights(*np.ones((3, 2))).covered
-    array([1., 1.])
-    """
+    """A policy in n decisions: its weights, the largest they could have been, its probability of arms with a chance."""
 
     weight: Floats
     most: Floats
@@ -63,12 +55,6 @@ def uplift_interval(
 ) -> tuple[float, float, float]:
     """What the first of two policies earns more than the second per decision, and the ends that hold it at all times
     but for a chance of ``delta``; decisions in the order of their time, rewards in [low, high].
-
-    >>> k, most, one = np.arange(400) % 2, np.full(400, 2.0), np.ones(400)
-    >>> right, wrong = Weights(2.0 * k, most, one), Weights(2.0 - 2.0 * k, most, one)
-    >>> value, below, above = uplift_interval(right, wrong, k.astype(float), 0.0, 1.0)
-    >>> 0.5 < below < value < 1.1
-    True
     """
     n, width = len(rewards), high - low
     (below, room_below), (above, room_above) = (
@@ -85,12 +71,7 @@ def _self_normalised(policy: Weights, rewards: Floats) -> float:
 
 
 def uplift_terms(one: Weights, two: Weights, gained: Floats) -> Floats:
-    """The terms x of the lower end, rewards in [0, 1].
-
-    >>> even = Weights(*np.ones((3, 1)))
-    >>> uplift_terms(even, even, np.ones(1))
-    array([0.])
-    """
+    """The terms x of the lower end, rewards in [0, 1]."""
     centre = _before(gained, 0.5)
     b1 = np.minimum(centre, C / np.maximum(one.most, C))
     b2 = np.maximum(centre, 1.0 - C / np.maximum(two.most, C))
@@ -113,10 +94,6 @@ def running_means(
 ) -> tuple[Floats, Floats, Floats]:
     """The means of the values up to each index in ``at``, and the two ends that hold, at all times but for a chance of
     ``delta``, the mean of what was expected of them; values in [low, high], in the order of their time.
-
-    >>> mean, below, above = running_means(np.arange(1000) % 2, np.array([999]), 0.0, 1.0)
-    >>> mean, bool(0.4 < below[0] < 0.5 < above[0] < 0.6)
-    (array([0.5]), True)
     """
     x = (np.asarray(values, np.float64) - low) / (high - low)
     n, mean = at + 1.0, x.cumsum()[at] / (at + 1.0)

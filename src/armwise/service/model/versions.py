@@ -36,11 +36,7 @@ _OURS = re.compile(r"v\d+")  # what is not named is called after the event that 
 
 
 def role(name: str) -> str:
-    """A version's name across databases, if it has one; event numbers differ between journals.
-
-    >>> role("bold"), role("v17")
-    ('bold', '')
-    """
+    """A version's name across databases, if it has one; event numbers differ between journals."""
     return "" if _OURS.fullmatch(name) else name
 
 
@@ -48,12 +44,6 @@ def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
     """The names of the leading version and those beside it, by the name they have in every database.
 
     Those that were not named are told apart by their order, which is the same everywhere.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> leader = build_model(Creation()); leader.name = "bold"
-    >>> leader.versions = {"v12": None, "v3": None, "shy": None}; by_role(leader)
-    {'shy': 'shy', 'unnamed 0': 'v3', 'unnamed 1': 'v12'}
     """
     names = [*leader.versions, leader.name] if also_leader else list(leader.versions)
     unnamed = sorted((name for name in names if name and not role(name)), key=lambda name: int(name[1:]))
@@ -61,13 +51,7 @@ def by_role(leader: Model, also_leader: bool = False) -> dict[str, str]:
 
 
 class Challenger(saving.Saved):
-    """A version that does not lead: its model and its share of the decisions.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> Challenger(build_model(Creation())).share
-    0.0
-    """
+    """A version that does not lead: its model and its share of the decisions."""
 
     _learnt = ("share", "broken")
 
@@ -77,27 +61,13 @@ class Challenger(saving.Saved):
         self.broken = 0  # the event that it could not take in: it neither decides nor learns any more
 
     def copy(self) -> Challenger:
-        """An equal one that shares nothing which learning changes.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> Challenger(build_model(Creation())).copy().share
-        0.0
-        """
+        """An equal one that shares nothing which learning changes."""
         twin = Challenger(self.model.copy())
         twin.share, twin.broken = self.share, self.broken
         return twin
 
     def follow(self, row: Row, made: Row | None) -> None:
-        """Fold in an event after the leading version; ``made`` is the decision that it is about.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> one = Challenger(build_model(Creation()))
-        >>> one.follow(Row(2, 0, "shop", "decision", "e1", b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,'
-        ...     b'"window":1,"default":0.0}'), None); one.model.agent.t
-        2
-        """
+        """Fold in an event after the leading version; ``made`` is the decision that it is about."""
         if self.broken:
             return
         try:
@@ -132,15 +102,7 @@ class Challenger(saving.Saved):
                 in_flight.count_foreign(seq, *self.model.agent_view.recall_choice(self._own(decision), None, name))
 
     def learn_waiting(self, seq: int, decision: Decision, lesson: float) -> None:
-        """Learn an outcome that waited for its window.
-
-        >>> from armwise.service.journal.events import Creation
-        >>> from armwise.service.model.build import build_model
-        >>> one = Challenger(build_model(Creation(agent={"class": "UCB1", "n_arms": 1}, arms=["a"])))
-        >>> one.learn_waiting(7, Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0), 1.0)
-        >>> one.model.lessons
-        1
-        """
+        """Learn an outcome that waited for its window."""
         self.model.learn_waiting(seq, self._own(decision), lesson)
 
     def _own(self, decision: Decision) -> Decision:
@@ -187,14 +149,7 @@ def _promote(leader: Model, name: str) -> Model:
 
 
 def inherit(model: Model, before: Model) -> None:
-    """Give the model that replaces the leading version the versions beside it.
-
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> one, two = build_model(Creation()), build_model(Creation())
-    >>> one.versions["bold"] = Challenger(build_model(Creation())); inherit(two, one); list(two.versions)
-    ['bold']
-    """
+    """Give the model that replaces the leading version the versions beside it."""
     model.versions_changed_at, model.versions = before.versions_changed_at, before.versions
     for challenger in model.versions.values():
         challenger.model.scaler, challenger.model.counts = model.scaler, model.counts
@@ -206,15 +161,6 @@ def draw_among(
     """Draw an arm from the mixture of all versions with ``u`` in [0, 1); what each had to do with it, and who drew.
 
     Where no version makes notes, the arm is drawn from the mixture; else ``u`` says first which version draws.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> leader = build_model(Creation(agent={"class": "LinUCB"})); leader.name = "v1"
-    >>> leader.versions["bold"] = Challenger(build_model(Creation()))
-    >>> drawn, among, _ = draw_among(leader, b"{}", read_arms([b'"a"', b'"b"']), 0.7, None)
-    >>> drawn.p, among["v1"]
-    (array([0.5, 0.5]), Share(share=1.0, p=0.5, weight=1.0, covered=1.0))
     """
     every = [leader, *(challenger.model for challenger in leader.versions.values())]
     if leader.in_flight is None or not any(model.draws.counts for model in every):

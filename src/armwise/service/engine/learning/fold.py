@@ -54,11 +54,6 @@ def fold(
     journal cannot be read, that is no fault of theirs: it is raised, and all is folded again later.
     What a row has ``seen``, and ``recent``, the decisions whose rewards may come soon, spare reading what is still in
     memory: they change how fast it is, and nothing else.
-
-    >>> models = {}
-    >>> fold(models, [Row(1, 0, "shop", "create", "", b"{}")], None)
-    >>> models["shop"].version
-    1
     """
     recent = {} if recent is None else recent
     unreadable: tuple[type[Exception], ...] = () if journal is None else journal.errors
@@ -154,11 +149,7 @@ def fold(
 
 
 def drop_oldest(recent: dict[int, Row]) -> dict[int, Row]:
-    """Return the decisions to keep for their rewards; forget what was seen of the others.
-
-    >>> drop_oldest({})
-    {}
-    """
+    """Return the decisions to keep for their rewards; forget what was seen of the others."""
     if (more := len(recent) - MAX_RECENT) <= MAX_RECENT:
         return recent
     for row in itertools.islice(recent.values(), more):
@@ -201,25 +192,14 @@ def _made(creation: Creation, journal: EventSource | None, row: Row, before: Mod
 
 
 def give_up(models: dict[str, Model], broken: dict[str, str], app: str, reason: str) -> None:
-    """Stop serving an application, with the reason; called in an except block, so that the log has the traceback.
-
-    >>> broken = {}
-    >>> log.disabled = True; give_up({}, broken, "shop", "event 3 is damaged"); log.disabled = False; broken
-    {'shop': 'event 3 is damaged'}
-    """
+    """Stop serving an application, with the reason; called in an except block, so that the log has the traceback."""
     log.exception("%s cannot be served: %s", app, reason)
     models.pop(app, None)
     broken[app] = reason
 
 
 def refold(models: dict[str, Model], journal: Journal, app: str, upto: int, broken: dict[str, str]) -> None:
-    """Rebuild the model of an application without a snapshot from its events up to a given one.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> models = {}
-    >>> refold(models, Journal(SQLite(":memory:").connect()), "shop", 10, {}); models
-    {}
-    """
+    """Rebuild the model of an application without a snapshot from its events up to a given one."""
     seq = journal.base().seq
     if (data := compaction_snapshot(journal.connection, app)) is not None:
         try:
@@ -236,10 +216,6 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
     """The models of the newest snapshots, and the event from which to fold on; ``at_hand`` need not be loaded again.
 
     Only models that changed are stored; one that is missing or cannot be loaded is left out.
-
-    >>> from armwise.service.journal.databases.sqlite import SQLite
-    >>> restore(Journal(SQLite(":memory:").connect()))
-    ({}, 0)
     """
     published = journal.published()
     base, saved = journal.base().seq, journal.saved()

@@ -80,14 +80,7 @@ class Learner:
     # ------------------------------------------------------------------ life
 
     def recover(self) -> None:
-        """Load the newest snapshots and, if this process leads, fold in later events.
-
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> store = SQLite.temporary()
-        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
-        >>> learner.recover(); learner.leader; store.close()
-        True
-        """
+        """Load the newest snapshots and, if this process leads, fold in later events."""
         if self._journal is None:
             self._journal = self._open()
         started = self._system.monotonic()
@@ -136,31 +129,16 @@ class Learner:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread runs.
-
-        >>> Learner(None, None, None).alive
-        False
-        """
+        """Whether the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def yield_lead(self) -> None:
-        """Let another process lead, if one will; models are stored first.
-
-        >>> learner = Learner(None, None, None)
-        >>> learner.yield_lead(); learner.news.is_set()
-        True
-        """
+        """Let another process lead, if one will; models are stored first."""
         self._yielding = True
         self.news.set()
 
     def wait(self, seq: int, timeout: float) -> None:
-        """Wait until the published models include event ``seq``.
-
-        >>> Learner(None, None, None).wait(1, timeout=0.01)
-        Traceback (most recent call last):
-        ...
-        TimeoutError: event 1 is not learnt after 0.01 s; at 0
-        """
+        """Wait until the published models include event ``seq``."""
         self._hurry.set()
         with self._changed:
             self._waiters += 1
@@ -171,14 +149,7 @@ class Learner:
                 self._waiters -= 1
 
     def save(self) -> None:
-        """Store the published models that changed since they were last stored.
-
-        >>> from armwise.service.journal.databases.sqlite import SQLite
-        >>> store = SQLite.temporary()
-        >>> learner = Learner(store, lambda: Journal(store.connect()), save=print)
-        >>> learner.save(); store.close()
-        [] 0 []
-        """
+        """Store the published models that changed since they were last stored."""
         with self._saving:
             with self._changed:  # models and position belong together
                 models, seq = self.models, self.published
@@ -208,12 +179,7 @@ class Learner:
             self.served = self._to_serve()
 
     def withhold(self, app: str, reason: str) -> None:
-        """Stop serving an application until it is created again.
-
-        >>> learner = Learner(None, None, None)
-        >>> learner.withhold("shop", "it does not decide"); learner.broken
-        {'shop': 'it does not decide'}
-        """
+        """Stop serving an application until it is created again."""
         with self._changed:
             self.broken[app] = reason
             self.served = self._to_serve()
@@ -283,12 +249,7 @@ class Learner:
             self._publish()
 
     def take_committed(self, committed: list[tuple[Row, Write]]) -> None:
-        """Take in the events just committed here, in order, without reading them back from the journal.
-
-        >>> learner = Learner(None, None, None)
-        >>> learner.take_committed([]); learner.news.is_set()
-        True
-        """
+        """Take in the events just committed here, in order, without reading them back from the journal."""
         for row, write in committed:
             if write.held is not None:
                 write.held.journaled(row.seq)

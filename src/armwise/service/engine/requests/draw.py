@@ -22,11 +22,7 @@ from armwise.service.model.versions import draw_among
 
 
 class Answer(msgspec.Struct):
-    """The answer to a request; ``probabilities`` of all arms sent, in their order (0 if excluded).
-
-    >>> Answer("e1", "a", 1.0, [("a", 1.0)], 0, 1, False).arm
-    'a'
-    """
+    """The answer to a request; ``probabilities`` of all arms sent, in their order (0 if excluded)."""
 
     id: str
     arm: str
@@ -38,13 +34,7 @@ class Answer(msgspec.Struct):
 
 
 def answer(written: Written, write: Write | None = None) -> Answer:
-    """The answer to a journaled decision; its own write makes it faster.
-
-    >>> from armwise.service.journal.events import Row
-    >>> body = b'{"context":{},"arms":["b","a"],"p":[1.0],"arm":0,"version":3,"window":1,"default":0.0,"order":[1,0]}'
-    >>> answer(Written(Row(9, 0, "shop", "decision", "e1", body))).probabilities
-    [('a', 0.0), ('b', 1.0)]
-    """
+    """The answer to a journaled decision; its own write makes it faster."""
     if write is not None and not written.again:
         decision = write.event
         if isinstance(decision, Decision):
@@ -79,12 +69,6 @@ def drawn(
 
     With a ``split`` the arms have these probabilities, whatever the model thinks; it learns all the same.
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> drawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], 0.5)[0].p
-    [1.0]
     """
     order = order_of(arms.ids, excluded) if excluded else []
     sent = arms.picked(order) if excluded else arms
@@ -121,14 +105,7 @@ def drawn(
 
 
 def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[str], deferred: bool) -> Decision:
-    """The decision that a request asks for, without an arm: for comparison with one made before.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.service.journal.events import Creation
-    >>> from armwise.service.model.build import build_model
-    >>> undrawn(build_model(Creation()), b"{}", read_arms([b'"a"', b'"b"']), ["a"], False).p
-    [0.0]
-    """
+    """The decision that a request asks for, without an arm: for comparison with one made before."""
     order = order_of(arms.ids, excluded) if excluded else []
     sent = arms.picked(order) if excluded else arms
     p = [0.0] * (len(arms.ids) - len(set(excluded)))
@@ -138,11 +115,7 @@ def undrawn(model: Model, context: bytes, arms: ArmColumns, excluded: Sequence[s
 
 
 def uniform(secret: bytes, app: str, id: str) -> float:
-    """See ``Engine.uniform``.
-
-    >>> uniform(b"secret", "shop", "e1")
-    0.4446430623055688
-    """
+    """See ``Engine.uniform``."""
     digest = _begun(secret, app).copy()
     digest.update(id.encode())
     return (int.from_bytes(digest.digest(), "little") >> 11) / 2.0**53
@@ -154,11 +127,7 @@ def _begun(secret: bytes, app: str) -> hashlib.blake2b:
 
 
 def order_of(ids: Sequence[str], excluded: Sequence[str]) -> list[int]:
-    """Positions of the offered arms, then of the excluded ones.
-
-    >>> order_of(["a", "b"], ["a"])
-    [1, 0]
-    """
+    """Positions of the offered arms, then of the excluded ones."""
     out = set(excluded)
     if strange := out - set(ids):
         raise InvalidInput(f"excluded: {sorted(strange)[0]!r} is not one of the arms")

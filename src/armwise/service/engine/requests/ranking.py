@@ -30,11 +30,6 @@ def read_ranking(
 
     ``pinned`` is {slot: arm}, slots counted from 0; ``at_most`` is {feature: n}: of the arms whose feature has one
     value, at most n are shown.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> asked = read_ranking(b'{"hour": 9}', read_arms([b'"a"', b'"b"']), 2)
-    >>> asked.contexts[1], asked.free([0])
-    (b'[{"hour": 9},{"slot":{"position":"2"}}]', array([False,  True]))
     """
     if not is_whole(k) or not 1 <= k <= MAX_SLOTS:
         raise InvalidInput(f"k must be a whole number from 1 to {MAX_SLOTS}, got {k!r:.60}")
@@ -60,11 +55,7 @@ def read_ranking(
 
 
 def open_arms(n_arms: int, k: int, offer: Offer | None, shown: Sequence[int]) -> NDArray[np.bool_]:
-    """Which arms the slot below those shown may show: one, where it is pinned.
-
-    >>> open_arms(3, 2, Offer(pinned={1: 0}), [2])
-    array([ True, False, False])
-    """
+    """Which arms the slot below those shown may show: one, where it is pinned."""
     slots = OpenSlots(n_arms, k, offer)
     for arm in shown:
         slots.take(arm)
@@ -74,11 +65,7 @@ def open_arms(n_arms: int, k: int, offer: Offer | None, shown: Sequence[int]) ->
 
 
 def with_position(context: bytes, slot: int) -> bytes:
-    """The context that a slot's decision sees.
-
-    >>> with_position(b"{}", 0)
-    b'[{},{"slot":{"position":"1"}}]'
-    """
+    """The context that a slot's decision sees."""
     whole = context.strip()
     inner = whole[1:-1].strip() if whole.startswith(b"[") else whole
     return b'[%b%b{"slot":{"position":"%d"}}]' % (inner, b"," if inner else b"", slot + 1)
@@ -87,9 +74,6 @@ def with_position(context: bytes, slot: int) -> bytes:
 def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> list[tuple[int, float]]:
     """Rewards of a list as (slot, value): {arm: value}, {slot: value} with whole numbers, or a value per slot from the
     top, None where nothing is said. Nobody clicked so far: {}, which says nothing of any slot.
-
-    >>> read_list_rewards(["a", "b"], {"b": 1}), read_list_rewards(["a", "b"], {0: 0.5}), read_list_rewards(["a"], [1])
-    ([(1, 1.0)], [(0, 0.5)], [(0, 1.0)])
     """
     checked = check_list_rewards(given)
     found: list[tuple[int, float]] = []
@@ -115,11 +99,7 @@ def read_list_rewards(shown: Sequence[str], given: Any, final: bool = False) -> 
 
 
 def check_list_rewards(given: Any) -> dict[str | int, float] | list[float | None]:
-    """Rewards of a list in Python's numbers, whichever arms it showed.
-
-    >>> check_list_rewards({"b": np.int64(1), 0: 0.5}), check_list_rewards([None, 1])
-    ({'b': 1.0, 0: 0.5}, [None, 1.0])
-    """
+    """Rewards of a list in Python's numbers, whichever arms it showed."""
     if isinstance(given, Mapping):
         found: dict[str | int, float] = {}
         for key, value in given.items():
@@ -141,11 +121,7 @@ def _number(value: Any, whose: str) -> float:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, of Python's or NumPy's.
-
-    >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
-    (True, False, False)
-    """
+    """Whether a value is a whole number, of Python's or NumPy's."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -170,11 +146,7 @@ def _read_pinned(pinned: Any, k: int, ids: Sequence[str]) -> dict[int, int]:
 
 
 def slot_number(key: str) -> int | None:
-    """The slot that a key of JSON names; None if it is no number as JSON writes it.
-
-    >>> slot_number("12"), slot_number("01"), slot_number("-1")
-    (12, None, None)
-    """
+    """The slot that a key of JSON names; None if it is no number as JSON writes it."""
     return int(key) if key.isdecimal() and len(key) < 10 and key == str(int(key)) else None
 
 

@@ -44,14 +44,7 @@ class SlotsRequest(NamedTuple):
 
 
 def offered_by_slot(asked: SlotsRequest, shown: Sequence[str]) -> list[ArmColumns]:
-    """The arms that each slot of a list could show, below those above it.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> free = lambda above: np.array([0 not in above, True])
-    >>> asked = SlotsRequest([b"{}"] * 2, ["0", "1"], read_arms([b'"a"', b'"b"']), free, "")
-    >>> [arms.ids for arms in offered_by_slot(asked, ["a", "b"])]
-    [('a', 'b'), ('b',)]
-    """
+    """The arms that each slot of a list could show, below those above it."""
     place = {id: i for i, id in enumerate(asked.arms.ids)}
     above = [place[arm] for arm in shown]
     free = [asked.free(above[:slot]) for slot in range(len(above))]
@@ -59,20 +52,12 @@ def offered_by_slot(asked: SlotsRequest, shown: Sequence[str]) -> list[ArmColumn
 
 
 def slot_id(event: str, k: int) -> str:
-    """The id of the decision of slot k.
-
-    >>> slot_id("e1", 2)
-    'e1\\x1f2'
-    """
+    """The id of the decision of slot k."""
     return f"{event}{MARK}{k}"
 
 
 def slot_of(id: str) -> int:
-    """The position in its list of the decision with this id, from 1; 0: it is of no list.
-
-    >>> slot_of(slot_id("e1", 2)), slot_of("e1")
-    (3, 0)
-    """
+    """The position in its list of the decision with this id, from 1; 0: it is of no list."""
     _, mark, slot = id.partition(MARK)
     return int(slot) + 1 if mark else 0
 
@@ -128,21 +113,11 @@ def shown_by(find: Callable[[str], tuple[Any, Decision]], event: str) -> list[st
 
 
 def decision_of(write: Write) -> Decision:
-    """The decision that a write asks to append.
-
-    >>> import msgspec
-    >>> decision_of(Write("shop", "e1", Decision(msgspec.Raw(b"{}"), [], [], 0, 0, 1, 0.0))).rule
-    'earliest'
-    """
+    """The decision that a write asks to append."""
     assert isinstance(write.event, Decision)
     return write.event
 
 
 def arm_of(decision: Decision) -> str:
-    """The arm that a decision shows.
-
-    >>> import msgspec
-    >>> arm_of(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0))
-    'a'
-    """
+    """The arm that a decision shows."""
     return read_arm(bytes(decision.arms[decision.arm])).id

@@ -21,16 +21,7 @@ from armwise.service.model.inside import counts_choices
 
 
 class AgentView:
-    """Turns JSON into what an agent declares that it ``sees``; ``arms`` are the names of fixed ones.
-
-    >>> import armwise
-    >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).reads_one_row
-    True
-    >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(16))
-    Traceback (most recent call last):
-    ...
-    armwise.features.encoding.tokens.InvalidInput: agent: dim is 8, but the features have 16
-    """
+    """Turns JSON into what an agent declares that it ``sees``; ``arms`` are the names of fixed ones."""
 
     def __init__(self, agent: Agent, encoder: HashedRows, arms: Sequence[str] = ()) -> None:
         if agent.sees not in ("features", "nothing", "shared", "key", "advice"):
@@ -48,24 +39,13 @@ class AgentView:
         )  # each arm's row stands for itself: where the agent reads one alone, the others need not be made
 
     def of_copy(self, agent: Agent) -> AgentView:
-        """The same for a copy of the agent.
-
-        >>> import armwise
-        >>> AgentView(armwise.UCB1(n_arms=2), HashedRows(8)).of_copy(armwise.UCB1(n_arms=2)).reads_one_row
-        False
-        """
+        """The same for a copy of the agent."""
         twin = copy.copy(self)
         twin._agent = agent
         return twin
 
     def see(self, context: bytes, stack: RequestTokens, ids: Sequence[str], scaling: Scaling) -> EncodedRequest:
-        """The agent's view of a request, whose tokens are ``stack``.
-
-        >>> import armwise
-        >>> stack = RequestTokens(part(b"{}", "c"), ArmTokens(1, read_arm(b'"a"').words))
-        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).see(b"{}", stack, ["a"], Scaling.of("")).view.shape
-        (1, 8)
-        """
+        """The agent's view of a request, whose tokens are ``stack``."""
         if self._agent.sees == "features" and not self._arms:
             return EncodedRequest(self._encoder.rows(stack, scaling), None, scaling, stack)
         arm_indices = self._arm_indices(ids)
@@ -114,22 +94,12 @@ class AgentView:
 
     @property
     def reads_one_row(self) -> bool:
-        """Whether all that the agent learns of a decision is in the row of the arm that was drawn.
-
-        >>> import armwise
-        >>> AgentView(armwise.UCB1(n_arms=2), HashedRows(8)).reads_one_row
-        False
-        """
+        """Whether all that the agent learns of a decision is in the row of the arm that was drawn."""
         return self._by_itself and learns_one_row(self._agent)
 
     def recall(self, decision: Decision, at_hand: AtHand = None) -> EncodedRequest:
         """The agent's view when a journaled decision was made, or the part that it learns from: where it
         ``reads_one_row``, that of the arm that was drawn. ``at_hand`` spares reading it again.
-
-        >>> import armwise
-        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall(asked).view.shape
-        (1, 8)
         """
         if isinstance(at_hand, EncodedRequest):
             return at_hand
@@ -143,27 +113,13 @@ class AgentView:
         return self.see(bytes(decision.context), stack_of(decision), offered(decision).ids, scaling)
 
     def recall_choice(self, decision: Decision, at_hand: AtHand, name: str) -> tuple[Any, Choice]:
-        """The agent's view when a journaled decision was made, and its choice; ``name`` is the version's.
-
-        >>> import armwise
-        >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [0.5], 0, 0, 1, 0.0)
-        >>> AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8)).recall_choice(asked, None, "")[1].probability
-        0.5
-        """
+        """The agent's view when a journaled decision was made, and its choice; ``name`` is the version's."""
         seen = self.recall(decision, at_hand)
         note = decision.note if decision.drawn_by in ("", name) else None  # another version's says nothing here
         return seen.view, make_choice((seen.place(decision.arm), decision.p[decision.arm], note, None))
 
     def kept(self, seen: EncodedRequest, arm: int) -> EncodedRequest | None:
-        """The part of the view to keep in memory until the decision is learnt: the chosen row, or None.
-
-        >>> import armwise
-        >>> agent_view = AgentView(armwise.LinUCB(dim=8, lam=1.0), HashedRows(8))
-        >>> arms = ArmTokens(1, read_arm(b'"a"').words)
-        >>> seen = agent_view.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
-        >>> agent_view.kept(seen, 0).view.shape
-        (1, 8)
-        """
+        """The part of the view to keep in memory until the decision is learnt: the chosen row, or None."""
         if not self.reads_one_row:
             return None
         return EncodedRequest(seen.view[arm : arm + 1].copy(), None, seen.scaling, seen.stack, True)

@@ -15,12 +15,7 @@ from armwise.service.model.inside import copied, counts_choices, reseed
 
 
 class Draws:
-    """Draws from an agent's distribution; an agent whose choices carry notes draws through a copy, its twin.
-
-    >>> import armwise, numpy as np
-    >>> Draws(armwise.LinUCB(dim=2)).draw(np.eye(2), None, 0.7)[:2]
-    (array([0.5, 0.5]), 1)
-    """
+    """Draws from an agent's distribution; an agent whose choices carry notes draws through a copy, its twin."""
 
     def __init__(self, agent: Agent, copied: Draws | None = None) -> None:
         self._agent = agent  # a copy of the one of ``copied``
@@ -41,10 +36,6 @@ class Draws:
     ) -> tuple[Floats, int, Any, Reservation | None]:
         """The distribution over the offered arms, the arm that ``u`` draws, the agent's note, and what counts it while
         it is under way, where choosing counts: ``version`` is the last event that the agent knows then.
-
-        >>> import armwise
-        >>> Draws(armwise.UCB1(n_arms=2)).draw(None, [1], 0.7)[:2]
-        (array([1.]), 0)
         """
         agent = self._agent
         if self.counts and in_flight is not None:

@@ -19,11 +19,7 @@ MAX_KEPT_BYTES = 8192  # of a row that is kept for a reward, and of the tokens o
 
 
 class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request as an agent saw it: its view, which of its arms were offered (None: these, in order), the scaling.
-
-    >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).arm_indices
-    [1, 0]
-    """
+    """A request as an agent saw it: its view, which of its arms were offered (None: these, in order), the scaling."""
 
     view: Any
     arm_indices: list[int] | None
@@ -32,19 +28,12 @@ class EncodedRequest(msgspec.Struct, frozen=True, gc=False):
     chosen_row_only: bool = False  # the view has the row of the arm that was drawn, and no other
 
     def place(self, arm: int) -> int:
-        """The row in the view of an arm, given its index among the offered arms.
-
-        >>> EncodedRequest(None, [1, 0], Scaling.of(""), None).place(0)
-        1
-        """
+        """The row in the view of an arm, given its index among the offered arms."""
         return 0 if self.chosen_row_only else arm if self.arm_indices is None else self.arm_indices[arm]
 
     def kept(self, arm: int) -> EncodedRequest | None:
         """What to keep until the reward comes: the row of the arm that was drawn, if it is short, and the tokens; where
         the arms have many, those of that arm.
-
-        >>> EncodedRequest(np.ones((2, 3)), None, Scaling.of(""), None).kept(0) is None
-        True
         """
         if not self.chosen_row_only or self.view.nbytes > MAX_KEPT_BYTES:
             return None
@@ -60,13 +49,7 @@ Lesson = tuple[bytes, bytes, int, Floats, float, int, bytes]
 
 
 def lesson_of(seen: EncodedRequest, decision: Decision, reward: float) -> Lesson:
-    """A reward of a decision for compiled calls, from what was seen of it.
-
-    >>> import msgspec
-    >>> asked = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    >>> lesson_of(EncodedRequest(np.ones((1, 2)), None, Scaling.of(""), None, True), asked, 0.5)[2:]
-    (1, array([[1., 1.]]), 0.5, 0, b'')
-    """
+    """A reward of a decision for compiled calls, from what was seen of it."""
     stack, arm, row = seen.stack or chosen_tokens(decision), decision.arm, seen.view
     if not seen.chosen_row_only:
         place = seen.place(arm)
@@ -76,12 +59,7 @@ def lesson_of(seen: EncodedRequest, decision: Decision, reward: float) -> Lesson
 
 
 def stack_of(decision: Decision) -> RequestTokens:
-    """The tokens of a journaled decision.
-
-    >>> import msgspec
-    >>> stack_of(Decision(msgspec.Raw(b'{"hour":9}'), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)).table.shape
-    (1, 3)
-    """
+    """The tokens of a journaled decision."""
     global _last
     known, stack = _last
     if known is not decision or stack is None:
@@ -91,13 +69,7 @@ def stack_of(decision: Decision) -> RequestTokens:
 
 
 def chosen_tokens(decision: Decision) -> RequestTokens:
-    """The tokens of a journaled decision's context and of the arm that was drawn; no other arm is read.
-
-    >>> import msgspec
-    >>> arms = [msgspec.Raw(b'"a"'), msgspec.Raw(b"damaged")]
-    >>> chosen_tokens(Decision(msgspec.Raw(b'{"hour":9}'), arms, [0.5, 0.5], 0, 0, 1, 0.0)).tail.n
-    1
-    """
+    """The tokens of a journaled decision's context and of the arm that was drawn; no other arm is read."""
     arm = read_arm(bytes(decision.arms[decision.arm]))
     return RequestTokens(part(bytes(decision.context), "c"), ArmTokens(1, arm.words))
 
@@ -106,12 +78,7 @@ _last: tuple[Decision | None, RequestTokens | None] = None, None  # a fold asks 
 
 
 def offered(decision: Decision) -> ArmColumns:
-    """The arms on offer in a journaled decision.
-
-    >>> import msgspec
-    >>> offered(Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"'), msgspec.Raw(b'"b"')], [1.0], 0, 0, 1, 0.0)).ids
-    ('a',)
-    """
+    """The arms on offer in a journaled decision."""
     arms, n = decision.arms, len(decision.p)
     if len(arms) != n or n < MANY:
         return read_arms([bytes(arm) for arm in arms[:n]])
@@ -128,11 +95,7 @@ _catalogues: collections.deque[tuple[list[msgspec.Raw], ArmColumns]] = collectio
 
 
 class Drawn(msgspec.Struct, frozen=True, gc=False):
-    """An arm drawn from ``p``, with the agent's note and what it saw; ``held`` counts it while it is under way.
-
-    >>> Drawn(0, np.ones(1), None, EncodedRequest(None, None, Scaling.of(""), None)).arm
-    0
-    """
+    """An arm drawn from ``p``, with the agent's note and what it saw; ``held`` counts it while it is under way."""
 
     arm: int
     p: Floats
@@ -142,11 +105,7 @@ class Drawn(msgspec.Struct, frozen=True, gc=False):
 
 
 def restricted(p: Floats, arm_indices: list[int] | None) -> Floats:
-    """The distribution over the offered arms alone, in their order.
-
-    >>> restricted(np.array([0.5, 0.25, 0.25]), [2, 1])
-    array([0.5, 0.5])
-    """
+    """The distribution over the offered arms alone, in their order."""
     if arm_indices is None:
         return p
     offered = p[arm_indices]

@@ -13,11 +13,7 @@ from armwise.service.model.inside import copied
 
 
 class Reservation:
-    """A drawn choice that counts against a budget: while this object is held, and for good once it is journaled.
-
-    >>> Reservation(InFlight(), 0, None, Choice(0, 1.0)).choice.arm
-    0
-    """
+    """A drawn choice that counts against a budget: while this object is held, and for good once it is journaled."""
 
     __slots__ = ("__weakref__", "_foreign", "_in_flight", "beside", "choice", "place", "version", "view")
 
@@ -28,46 +24,25 @@ class Reservation:
         self.beside: Sequence[Reservation] = ()  # the same decision as other versions of the model count it
 
     def instead(self, choice: Choice) -> None:
-        """Count another arm than the one drawn here: versions are drawn from together.
-
-        >>> held = InFlight().hold(None, Choice(0, 1.0)); held.instead(Choice(1, 0.5)); held.choice.arm
-        1
-        """
+        """Count another arm than the one drawn here: versions are drawn from together."""
         with self._in_flight.lock:
             self.choice = choice
             self._in_flight.begin_again()
 
     def along(self, beside: Sequence[Reservation]) -> None:
-        """Hold the reservations that other versions made for the same decision.
-
-        >>> held, other = (InFlight().hold(None, Choice(0, 1.0)) for _ in range(2))
-        >>> held.along([other]); len(held.beside)
-        1
-        """
+        """Hold the reservations that other versions made for the same decision."""
         self.beside = beside
         self.version = min(self.version, *(each.version for each in beside))
 
     def unknown(self, seqs: Iterable[int]) -> list[int]:
-        """The application's decisions, by event, that this draw did not count because other processes made them.
-
-        >>> in_flight = InFlight()
-        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3)
-        >>> in_flight.count_foreign(4, None, Choice(0, 1.0))
-        >>> held.unknown([3, 4]), in_flight.hold(None, Choice(0, 1.0)).unknown([3, 4])
-        ([4], [])
-        """
+        """The application's decisions, by event, that this draw did not count because other processes made them."""
         known = self._foreign | self._in_flight.own()
         for each in self.beside:
             known &= each._foreign | each._in_flight.own()
         return [seq for seq in seqs if seq > self.version and seq not in known]
 
     def journaled(self, seq: int) -> None:
-        """Record that the choice is durable as event ``seq``: it counts until a model includes that event.
-
-        >>> in_flight = InFlight()
-        >>> held = in_flight.hold(None, Choice(0, 1.0)); held.journaled(3); len(in_flight)
-        1
-        """
+        """Record that the choice is durable as event ``seq``: it counts until a model includes that event."""
         for each in (self, *self.beside):
             each._in_flight.keep(seq, each)
 
@@ -79,15 +54,6 @@ class InFlight:
     twin of the newest model, which counts each as it is drawn; a newer model's twin begins with those that the model
     does not know yet. A draw that comes to nothing (refused, not journaled) no longer counts once it is dropped. What
     other processes decide on the same journal counts from the moment that this one meets it there.
-
-    >>> import armwise
-    >>> in_flight, agent = InFlight(), armwise.HardStop(armwise.UCB1(2, seed=1), budget=1.0, max_cost=1.0, fallback=0)
-    >>> held = in_flight.hold(None, in_flight.twin(agent, 0).choose()); held.choice.arm
-    1
-    >>> in_flight.twin(agent, 1).probabilities()  # what the first one may cost is set aside
-    array([1., 0.])
-    >>> del held; len(in_flight)
-    0
     """
 
     def __init__(self, beside: InFlight | None = None) -> None:
@@ -105,12 +71,7 @@ class InFlight:
         return len(self._drawn)
 
     def twin(self, agent: Agent, version: int) -> Agent:
-        """The agent to draw from, with all decisions in flight counted; ``agent`` includes events up to ``version``.
-
-        >>> import armwise
-        >>> InFlight().twin(armwise.UCB1(n_arms=2), 0).n_arms
-        2
-        """
+        """The agent to draw from, with all decisions in flight counted; ``agent`` includes events up to ``version``."""
         if version > self.version or self._agent is None:
             self._agent, self.version, self._twin = agent, version, None
             for seq, held in self._durable:
@@ -127,12 +88,7 @@ class InFlight:
         return self._twin
 
     def hold(self, view: Any, choice: Choice) -> Reservation:
-        """Reserve a choice that the twin has counted.
-
-        >>> in_flight = InFlight()
-        >>> held = in_flight.hold(None, Choice(0, 1.0)); len(in_flight)
-        1
-        """
+        """Reserve a choice that the twin has counted."""
         place = self._n_drawn
         held = Reservation(self, place, view, choice)
         self._drawn[place] = weakref.ref(held, lambda _: self._drop(place))
@@ -140,12 +96,7 @@ class InFlight:
         return held
 
     def keep(self, seq: int, held: Reservation) -> None:
-        """Count a choice that is durable as event ``seq`` until a model includes the event.
-
-        >>> in_flight = InFlight()
-        >>> in_flight.keep(3, in_flight.hold(None, Choice(0, 1.0))); len(in_flight)
-        1
-        """
+        """Count a choice that is durable as event ``seq`` until a model includes the event."""
         with self.lock:
             if seq > self.version:
                 self._durable.append((seq, held))
@@ -153,21 +104,12 @@ class InFlight:
                 self._drop(held.place)
 
     def own(self) -> set[int]:
-        """The journaled events of this process that the newest model does not include.
-
-        >>> InFlight().own()
-        set()
-        """
+        """The journaled events of this process that the newest model does not include."""
         with self.lock:
             return {seq for seq, _ in self._durable}
 
     def count_foreign(self, seq: int, view: Any, choice: Choice) -> None:
-        """Count a decision of another process, event ``seq``, until a model includes the event.
-
-        >>> in_flight = InFlight()
-        >>> in_flight.count_foreign(3, None, Choice(0, 1.0)); len(in_flight.foreign)
-        1
-        """
+        """Count a decision of another process, event ``seq``, until a model includes the event."""
         with self.lock:
             if seq > self.version:
                 self.foreign[seq] = view, choice

@@ -21,15 +21,7 @@ MAX_COUNTED = 10_000  # arms; the one that was drawn longest ago goes
 
 
 class DrawCounts(saving.Saved):
-    """The draws of each arm, by the hash of its id, the one drawn longest ago first.
-
-    >>> from armwise.features.encoding.arms import read_arms
-    >>> from armwise.native.tokens import arm_hash
-    >>> arms, counts = read_arms([b'"a"', b'"b"']).tail, DrawCounts()
-    >>> counts.add(arm_hash(arms.words, 0), KNOWN)
-    >>> counts.new(arms)
-    [False, True]
-    """
+    """The draws of each arm, by the hash of its id, the one drawn longest ago first."""
 
     _learnt = ("drawn", "known")
 
@@ -38,11 +30,7 @@ class DrawCounts(saving.Saved):
         self.known = 0  # arms that were drawn ``KNOWN`` times
 
     def add(self, id: int, draws: int) -> None:
-        """Count draws of an arm, by the hash of its id.
-
-        >>> counts = DrawCounts(); counts.add(7, 1); counts.drawn
-        {7: 1}
-        """
+        """Count draws of an arm, by the hash of its id."""
         before = self.drawn.pop(id, 0)
         self.drawn[id] = before + draws
         self.known += before < KNOWN <= before + draws
@@ -50,11 +38,7 @@ class DrawCounts(saving.Saved):
             self.known -= self.drawn.pop(next(iter(self.drawn))) >= KNOWN
 
     def new(self, arms: ArmTokens) -> list[bool] | None:
-        """Which of these arms are new; None where none is, or no other is known.
-
-        >>> from armwise.features.encoding.arms import read_arms
-        >>> DrawCounts().new(read_arms([b'"a"', b'"b"']).tail)
-        """
+        """Which of these arms are new; None where none is, or no other is known."""
         if not self.known:
             return None
         draws = found_by_arm(self.drawn, arms.words, arms.n)
@@ -63,8 +47,6 @@ class DrawCounts(saving.Saved):
     def exported(self, share: float) -> dict[str, Any] | None:
         """What an exported policy has of new arms: the share, and hashes of arms that are tried, or even known; None
         where nothing holds a new arm back.
-
-        >>> DrawCounts().exported(0.1)
         """
         if share >= 1.0 or not self.known:
             return None
@@ -75,21 +57,12 @@ class DrawCounts(saving.Saved):
         return {"share": share, "tried": sorted(tried), "known": sorted(known)}
 
     def merge(self, other: DrawCounts) -> None:
-        """Add what another has counted.
-
-        >>> one, two = DrawCounts(), DrawCounts()
-        >>> two.add(7, 1); one.merge(two); one.drawn
-        {7: 1}
-        """
+        """Add what another has counted."""
         for id, draws in other.drawn.items():
             self.add(id, draws)
 
     def copy(self) -> DrawCounts:
-        """An equal one that shares nothing.
-
-        >>> DrawCounts().copy().drawn
-        {}
-        """
+        """An equal one that shares nothing."""
         twin = DrawCounts()
         twin.drawn, twin.known = dict(self.drawn), self.known
         return twin
@@ -103,11 +76,7 @@ class DrawCounts(saving.Saved):
 
 
 def beyond_ramp(p: list[float], new: list[bool], share: float) -> bool:
-    """Whether the agent gives the new arms that it wants more than the share, and more than the arm it wants least.
-
-    >>> beyond_ramp([0.05, 0.05, 0.9], [False, True, True], 0.2)
-    True
-    """
+    """Whether the agent gives the new arms that it wants more than the share, and more than the arm it wants least."""
     least = min(p)
     wanted = [chance for chance, is_new in zip(p, new) if is_new and chance > least]
     return sum(wanted) > max(share, least * len(wanted))
@@ -118,9 +87,6 @@ def ramped(p: Floats, known: Floats, new: NDArray[np.bool_], share: float) -> Fl
     ``p``: what an arm gets that it does not want.
 
     ``p`` is the agent's own; ``known`` is its distribution over the other arms, if they were offered alone.
-
-    >>> ramped(np.array([0.05, 0.05, 0.9]), np.array([0.075, 0.925]), np.array([False, False, True]), 0.2)
-    array([0.05, 0.75, 0.2 ])
     """
     least = float(p.min())
     found, excess = np.full(len(p), least), p[new] - least
