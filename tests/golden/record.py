@@ -1,8 +1,9 @@
 """Records the golden files of this version: ``python -m tests.golden.record`` (into ``tests/golden/VERSION``).
 
 What this version wrote, later versions load, replay and continue: a model file of every agent and every ranker with
-what it does next, a journal with what the service says of it, its exports, a certificate and exported policies. Done
-once, in the last commit before a release; from then on a format changes only with a migration that these files prove.
+what it does next, a journal with what the service says of it, its exports, the folder of a Decider, a certificate and
+exported policies. Done once, in the last commit before a release; from then on a format changes only with a migration
+that these files prove.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from armwise.core import saving
 from armwise.core.policy_document import Policy
 from armwise.export.evaluators import python
 from armwise.features.encoding.arms import read_arms
+from armwise.service.adapters.flags.flag import flag_of
+from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.requests.ranking import read_ranking
 from armwise.service.engine.requests.slots import MARK, prepare_slots
@@ -46,7 +49,16 @@ APPS = {  # agents with the same bits on every machine: to estimate lam takes LA
     "shop": Creation(agent={"class": "LinUCB", "alpha": 1.0, "lam": 1.0}, features={"dim": 16}),
     "sums": Creation(agent={"class": "LinThompson"}, features={"dim": 16}),
     "plain": Creation(features={"dim": 16}),  # with the agent that a service has by itself
+    "costs": Creation(
+        agent={"class": "HardStop", "agent": {"class": "UCB1", "n_arms": 2}, "budget": 20.0, "max_cost": 1.0},
+        arms=["a", "b"],
+    ),
+    "several": Application(agent={"class": "LinUCB", "lam": 1.0}, features={"dim": 16}, rule="sum").creation(),
+    "flag": Application(
+        agent={"class": "LinUCB", "lam": 1.0}, features={"dim": 16}, variants={"on": True, "off": False}, control="off"
+    ).creation(),
 }
+FOLDER_OPTIONS: dict[str, Any] = {"agent": aw.LinUCB(dim=16, lam=1.0), "window": 100.0, "seed": 3}
 
 
 def agents() -> dict[str, Any]:
@@ -104,8 +116,8 @@ def _models(folder: Path) -> None:
 
 
 def _journal(folder: Path) -> None:
-    """Decisions, rewards in time and late, keys, a catalogue, versions, lessons, a reset, windows that close, lists, an
-    experiment."""
+    """Decisions, rewards in time and late, keys, a catalogue, versions, lessons, a reset, windows that close, lists,
+    costs, final rewards, a flag, an experiment."""
     clock = [NOW]
     with tempfile.TemporaryDirectory() as where:
         path = Path(where) / "journal.db"
@@ -137,13 +149,16 @@ def _journal(folder: Path) -> None:
             )
             engine.reward("plain", f"p{k}", float(k % 3 == 0))
         _lists(engine)
+        _costs(engine)
+        _several(engine)
+        _flag(engine)
         _experiment(engine)
         clock[0] += 700.0
         engine.expire()
         engine.reward("shop", "e0", 0.5)  # late
         engine.decide("shop", b"{}", [b'"a"', b'"b"'], id="open")
         engine.snapshot()
-        said = describe(engine) | {"experiment": verdict(engine)}
+        said = describe(engine) | {"experiment": verdict(engine), "flag": flags(engine)}
         said["models"] = {app: [model.lessons, model.version] for app, model in engine.models.items()}
         with engine.reading as journal:
             for kind in FORMATS:
@@ -164,6 +179,40 @@ def _lists(engine: Engine) -> None:
         asked = read_ranking(b'{"hour": %d}' % k, arms, 2, f"list{k}", pinned={"1": "c"} if k == 3 else None)
         engine.writer.write(prepare_slots(engine, "shop", asked, lambda slot, k=k: f"list {k} {slot}"))  # type: ignore[misc]
         engine.writer.write([engine.prepare_reward("shop", f"list{k}", k / 8.0, slot=f"{MARK}{k % 2}")])
+
+
+def _costs(engine: Engine) -> None:
+    """Decisions under a budget, each with what it cost."""
+    for k in range(12):
+        arm = engine.decide("costs", b"{}", [b'"a"', b'"b"'], id=f"c{k}").arm
+        engine.reward("costs", f"c{k}", float(k % 3 == 0), cost=0.25 if arm == "a" else 0.75)
+        engine.wait_learnt()
+
+
+def _several(engine: Engine) -> None:
+    """Decisions with several rewards, of which the last is final, is not, or never comes."""
+    for k in range(9):
+        engine.decide("several", b'{"hour": %d}' % (k % 5), [b'"a"', b'"b"'], id=f"s{k}")
+        for n in range(k % 3):
+            engine.writer.write([engine.prepare_reward("several", f"s{k}", 0.25 + n, final=n == 1)])
+
+
+def _flag(engine: Engine) -> None:
+    """Units of a feature flag, of which some were rewarded."""
+    flag = flag_of(engine.model("flag"))
+    assert flag is not None
+    for k, unit in enumerate(UNITS[:6]):
+        id = flag.decision(unit, engine.now())
+        engine.decide("flag", b'{"country": "c%d"}' % (k % 2), [bytes(arm) for arm in flag.arms.raws], id=id)
+        if k % 2:
+            engine.reward("flag", id, 1.0)
+
+
+def flags(engine: Engine) -> dict[str, Any]:
+    """What the flag is: the value of each variant, the arm of held-out units, and where a unit's decision is found."""
+    flag = flag_of(engine.model("flag"))
+    assert flag is not None
+    return {"values": flag.values, "control": flag.control, "decision": flag.decision(UNITS[0], int(NOW * 1000))}
 
 
 def _experiment(engine: Engine) -> None:
@@ -235,6 +284,40 @@ def answers(policy: Policy) -> list[list[float]]:
     return [space["probabilities"](None, each.tolist()) for each in rows]
 
 
+def _decider(folder: Path) -> None:
+    """The folder of a Decider: clicks, late clicks, silence whose window is over, lists, an open window."""
+    clock = [NOW]
+    with tempfile.TemporaryDirectory() as where:
+        with aw.Decider(storage=where, clock=lambda: clock[0], **FOLDER_OPTIONS) as shop:
+            for k in range(TAUGHT):
+                clock[0] += 10.0
+                shop.decide(CONTEXTS[k % 3], ARMS, id=f"d{k}")
+                if k % 3 == 0:
+                    shop.reward(f"d{k}", 1.0)
+            shop.reward("d1", 1.0)  # late
+            shop.rank(CONTEXTS[0], ARMS, k=2, id="list")
+            shop.reward("list", {0: 1.0})
+            log = logged(shop)
+        with _Archive(folder / "folder.zip") as archive:
+            for file in sorted(Path(where).iterdir()):
+                if file.suffix not in (".lock", ".db-shm") and file.stat().st_size:
+                    archive.put(file.name, file.read_bytes())
+        with aw.Decider(storage=where, clock=lambda: clock[0]) as shop:
+            said = {"log": log, "next": decided(shop)}
+    _json(folder / "folder.json", said)
+
+
+def logged(shop: aw.Decider) -> list[Any]:
+    """The log of a Decider, decision by decision."""
+    return [json.loads(line) for line in shop._backend.lines()]
+
+
+def decided(shop: aw.Decider) -> list[Any]:
+    """What a Decider decides next, and once more what it decided before."""
+    both = [shop.decide(CONTEXTS[1], ARMS, id=id) for id in ("next", "d4")]
+    return [[each.arm, each.probability, each.probabilities] for each in both]
+
+
 def _policies(folder: Path) -> None:
     found = policies()
     for name, policy in found.items():
@@ -265,6 +348,7 @@ def _json(path: Path, value: Any) -> None:
 RECORDED: dict[str, Callable[[Path], None]] = {
     "models": _models,
     "journal": _journal,
+    "decider": _decider,
     "certificate": lambda folder: _json(folder / "certificate.json", certified()),
     "policies": _policies,
 }

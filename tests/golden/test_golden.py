@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armwise as aw
 from armwise.core import saving
 from armwise.core.policy_document import Policy
 from armwise.offline.logs.log import Log
@@ -28,6 +29,7 @@ from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.journal import Journal
 from armwise.service.log.export_journal import FORMATS, pieces
 from armwise.service.log.verify import verify
+from armwise.service.server.config import open_store
 from tests.golden import record
 
 VERSIONS = sorted(path for path in Path(__file__).parent.iterdir() if (path / "journal.zip").exists())
@@ -91,6 +93,7 @@ def journal(folder: Path, scratch: Path) -> None:
             assert [engine.models[app].lessons, engine.models[app].version] == model, f"{app} is another model"
         covers(record.describe(engine)["decisions"], then["decisions"], "the decisions")
         covers(record.verdict(engine), then["experiment"], "the experiment")
+        covers(record.flags(engine), then["flag"], "the flag")
         again = engine.decide("sums", b'{"hour": 1, "user": "u1", "old": [1.5, null, true]}',
                               [b'"a"', b'{"id": "b", "features": {"size": 1}}', b'"c"'], id="e1",
                               request="key 1")  # fmt: skip
@@ -109,9 +112,9 @@ def journal(folder: Path, scratch: Path) -> None:
         engine.stop()
 
 
-def sound(of: Journal) -> None:
+def sound(of: Journal, at_least: int = 100) -> None:
     report = verify(of)
-    assert report.problems == [] and report.events > 100, report.problems[:3]
+    assert report.problems == [] and report.events > at_least, report.problems[:3]
 
 
 def exports(folder: Path, scratch: Path) -> None:
@@ -123,6 +126,24 @@ def exports(folder: Path, scratch: Path) -> None:
         rewards.append(np.asarray(make(scratch / f"log.{name}").rows.rewards, dtype=float))
     assert len(rewards[0]) > 15, "the journal has more decisions of the shop"
     np.testing.assert_allclose(rewards[0], rewards[1])
+
+
+def decider(folder: Path, scratch: Path) -> None:
+    """The folder of a Decider opens, is exported as it was, decides as it did, and goes on."""
+    then, clock = read(folder, "folder.json"), [record.NOW + 10.0 * record.TAUGHT]
+    with zipfile.ZipFile(folder / "folder.zip") as archive:
+        archive.extractall(scratch / "folder")
+    with aw.Decider(storage=scratch / "folder", clock=lambda: clock[0]) as shop:
+        covers(record.logged(shop), then["log"], "the log of the folder")
+        covers(record.decided(shop), then["next"], "the decisions of the folder")
+        clock[0] += 1e6
+        made = shop.decide({"hour": 3}, record.ARMS)
+        assert shop.reward(made.id, 1.0).status == "taken"
+    connection = open_store(str(scratch / "folder")).connect_reading()
+    try:
+        sound(Journal(connection), at_least=60)
+    finally:
+        connection.close()
 
 
 def certificate(folder: Path, scratch: Path) -> None:
@@ -150,7 +171,7 @@ def _table(data: bytes) -> Any:
 
 
 EXPORTS: dict[str, Callable[[bytes], Any]] = {"json": _lines, "dsjson": _lines, "parquet": _table}
-CHECKS = {check.__name__: check for check in (models, journal, exports, certificate, policies)}
+CHECKS = {check.__name__: check for check in (models, journal, exports, decider, certificate, policies)}
 
 
 def check(folder: Path, name: str, scratch: Path) -> None:
@@ -210,6 +231,7 @@ def _another_format(text: str) -> str:
         ("journal", "journal.json", _another_format),
         ("journal", "journal.json", lambda text: text.replace('"mean": ', '"means": ', 1)),
         ("journal", "export.json", lambda text: text.replace('"arm":', '"choice":', 1)),
+        ("decider", "folder.json", lambda text: text.replace('"next": [["', '"next": [["z', 1)),
         ("certificate", "certificate.json", lambda text: text.replace('"delta"', '"alpha"', 1)),
         ("policies", "policy.hashed.json", lambda text: text.replace('"format"', '"shape"', 1)),
         ("policies", "policies.json", lambda text: text.replace('"hashed": [[', '"hashed": [[0.5, ', 1)),
