@@ -8,11 +8,7 @@ _LOW32 = 0xFFFFFFFF
 
 
 def signed(value: int) -> int:
-    """A 64-bit word as the signed integer that databases have.
-
-    >>> signed(2**64 - 1)
-    -1
-    """
+    """A 64-bit word as the signed integer that databases have."""
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 

@@ -163,12 +163,7 @@ def eppo(
 
 
 def model_version(policy: Policy) -> str:
-    """A policy's version in Eppo's logs: the first digits of its checksum, and its position in the journal.
-
-    >>> import armwise as aw
-    >>> len(model_version(aw.UCB1(n_arms=2).policy()))
-    16
-    """
+    """A policy's version in Eppo's logs: the first digits of its checksum, and its position in the journal."""
     position = policy.document["position"]
     return policy.checksum[:16] + ("" if position is None else f"@{position}")
 
@@ -198,12 +193,7 @@ def eppo_flag(key: str, model: str, *, flag: str | None = None) -> dict[str, Any
 def evaluate_eppo(
     model: Mapping[str, Any], subject: Mapping[str, Any], actions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float]:
-    """The weights of actions under a ``modelData`` of Eppo's format, as its SDKs work them out.
-
-    >>> model = {"gamma": 1.0, "defaultActionScore": 0.0, "actionProbabilityFloor": 0.0, "coefficients": {}}
-    >>> evaluate_eppo(model, {}, {"red": {}, "green": {}})
-    {'green': 0.5, 'red': 0.5}
-    """
+    """The weights of actions under a ``modelData`` of Eppo's format, as its SDKs work them out."""
     scores = {
         name: _score(model["coefficients"].get(name), subject, own, model["defaultActionScore"])
         for name, own in actions.items()
@@ -238,9 +228,5 @@ def _score(
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:
-    """A document as Eppo's SDKs read it.
-
-    >>> to_json({"bandits": {}})
-    b'{"bandits":{}}'
-    """
+    """A document as Eppo's SDKs read it."""
     return msgspec.json.encode(document)

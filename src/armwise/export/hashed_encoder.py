@@ -11,11 +11,7 @@ from armwise.features.encoding.running_scale import Scaler
 
 
 def hashed_encoder(encoder: HashedRows, scaler: Scaler) -> dict[str, Any]:
-    """Positions, crossing, and the mean and deviation of each number that has varied, by its name's hash.
-
-    >>> hashed_encoder(HashedRows(8), Scaler())
-    {'kind': 'hashed', 'dim': 8, 'interactions': True, 'scale': {}}
-    """
+    """Positions, crossing, and the mean and deviation of each number that has varied, by its name's hash."""
     deviations = np.sqrt(scaler.squares / np.maximum(scaler.counts, 1.0))
     scale = {
         f"{name:016x}": [mean, deviation]

@@ -39,7 +39,7 @@ def test_only_a_name_of_this_machine_is_loopback() -> None:
     assert is_loopback("127.0.0.1")
     assert not any(is_loopback(name) for name in ("0.0.0.0", "example.org", ""))
     assert all(names_loopback(text) for text in ("localhost:8484", "[::1]", "127.0.0.1:80"))
-    assert not any(names_loopback(text) for text in ("evil.example", "localhost.evil"))
+    assert not any(names_loopback(text) for text in ("evil.example", "localhost.evil", "localhost:80@evil"))
 
 
 def test_the_greeting_asks_for_a_decision_among_the_applications_arms() -> None:
