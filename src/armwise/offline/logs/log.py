@@ -260,8 +260,9 @@ class Log:
     def from_dsjson(cls, path: Any, **options: Any) -> Self:
         """From Vowpal Wabbit's decision logs (and our service's), one JSON object a line.
 
-        ``features=False`` leaves the features out, ``skip=True`` passes over lines that are not decisions with an
-        outcome; see ``armwise.offline.logs.formats.dsjson``.
+        ``features=False`` leaves the features out (there may be ``max_features=10_000``), ``skip=True`` passes over
+        lines that are not decisions with an outcome, which are errors otherwise. Of our service's logs decisions are
+        taken that are at least ``horizon`` seconds old, each with what it earned within them.
 
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "log.dsjson")
@@ -272,7 +273,7 @@ class Log:
         """
         from armwise.offline.logs.formats import dsjson
 
-        return cls._opened(dsjson.read(path, **options))
+        return cls._opened(dsjson.Events(path, **options))
 
     def to_dsjson(self, path: Any) -> None:
         """Write Vowpal Wabbit's format; what it needs to keep a label comes first in each line.

@@ -31,7 +31,7 @@ def opened(source: Any, **mapping: Any) -> TableSource | Events:
     if isinstance(source, (str, os.PathLike, list, tuple)):
         kind = kind_of(source)
         if kind == "dsjson":
-            return dsjson.read(source, **mapping)
+            return dsjson.Events(source, **mapping)
         return from_csv(source, **mapping) if kind == "csv" else from_parquet(source, **mapping)
     module = type(source).__module__.partition(".")[0].lstrip("_")
     if module == "polars" or hasattr(source, "collect_batches"):
@@ -78,7 +78,7 @@ def _table(
     skip, horizon = mapping.pop("skip", False), mapping.pop("horizon", None)
     ours = service_log.is_service_log(names)
     if ours and batches is not None and service_log.as_usual(mapping, n_arms, arm_names):
-        return dsjson.from_batches(batches, names, horizon)
+        return dsjson.EventTable(batches, names, horizon)
     if horizon is not None:
         raise ValueError("horizon is for the logs of armwise, which say how old each decision is")
     columns = ColumnRoles.read(names, **mapping)

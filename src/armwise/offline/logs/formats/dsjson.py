@@ -36,34 +36,21 @@ MAX_UNITED = 500  # different arms of a log that are told apart by their names; 
 _MAX_NUMBERS = 20_000_000  # numbers in a block of arm features
 
 
-def read(
-    path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000, horizon: float | None = None
-) -> Events:
-    """A streamed log; the first pass finds the features, so that blocks of rows can follow.
+class Events:
+    """The rows of a log of events, a line each; the first pass finds the features, so that blocks of rows can follow.
 
     ``features=False`` reads only arms, probabilities and rewards. ``skip`` passes over lines that are not decisions
     with an outcome (they are errors otherwise, each with its line number). Events marked ``_skipLearn`` are left out
     of both: they were never activated. Of our own logs decisions are taken by age: those at least ``horizon`` seconds
     old, each with what it earned within them (see ``cohorts``).
     """
-    return Events(path, features, skip, max_features, horizon=horizon)
-
-
-def from_batches(
-    batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None = None
-) -> Events:
-    """A log from a table that the decision service wrote, in batches as Arrow has them, read again in each pass."""
-    return _EventTable(batches, names, horizon)
-
-
-class Events:
-    """The rows of a log of events, a line each."""
 
     in_memory = False
     logged_by = "an agent"
 
     def __init__(
-        self, path: Any, features: bool, skip: bool, max_features: int, horizon: float | None = None
+        self, path: Any, *, features: bool = True, skip: bool = False, max_features: int = 10_000,
+        horizon: float | None = None,
     ) -> None:  # fmt: skip
         self._path, self._features, self._skip = Path(path), features, skip
         self.rows_left_out: dict[str, int] = {}  # why, and how many; known after a pass
@@ -246,12 +233,14 @@ class Events:
         )  # fmt: skip
 
 
-class _EventTable(Events):
+class EventTable(Events):
+    """A log from a table that the decision service wrote, in batches as Arrow has them, read again in each pass."""
+
     def __init__(
-        self, batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None
+        self, batches: Callable[[list[str]], Iterator[Any]], names: Sequence[str], horizon: float | None = None
     ) -> None:
         self._batches, self._names = batches, names
-        super().__init__("the table", True, False, 10_000, horizon)
+        super().__init__("the table", horizon=horizon)
 
     def _lines(self) -> Iterator[tuple[int, Any, str]]:
         return service_log.table_lines(self._batches, self._names)
