@@ -10,7 +10,6 @@ import pytest
 import armwise as aw
 from armwise.environments.environment import BEST_ARM_IN_EXPECTATION, Block, Environment, block_sizes
 from armwise.models.ridge import Ridge
-from armwise.theory.advice import advise
 
 worlds = aw.environments
 GRAPH = worlds.Graph(n_arms=64, kind="grid", smooth=4)
@@ -280,4 +279,9 @@ def test_patience_is_printed_and_bad_numbers_are_refused():
 
 
 def test_patience_is_of_the_variance_of_a_click_over_the_squared_gap():
-    assert advise(n_arms=2, rate=0.02, gap=0.01, traffic=1000).situation.decisions == 1463
+    assert aw.advise(n_arms=2, rate=0.02, gap=0.01, traffic=1000).situation.decisions == 1463
+
+
+def test_rare_clicks_ask_for_a_posterior_of_their_rate():
+    assert aw.advise(rate=0.02, gap=0.01).first.agent == "BetaThompson"
+    assert aw.advise(rate=0.4, gap=0.1).first.agent == "UCB1"

@@ -66,9 +66,6 @@ class Situation:
 
         At 1 to 3 % UCB1 with a third of its width has 2.3 times the regret of BetaThompson, which knows a click's
         variance; at .9 and .95 twice; around a half it has less.
-
-        >>> advise(rate=0.02, gap=0.01).first.agent, advise(rate=0.4, gap=0.1).first.agent
-        ('BetaThompson', 'UCB1')
         """
         return self.rate is not None and not RARE < self.rate < 1.0 - RARE
 

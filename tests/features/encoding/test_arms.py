@@ -41,3 +41,10 @@ def test_two_arms_of_one_id_are_refused():
 def test_no_arms_are_refused():
     with pytest.raises(InvalidInput, match="arms must not be empty"):
         check_ids([])
+
+
+def test_the_digest_of_arms_is_of_what_they_say():
+    spaced = read_arms([b'{ "id":"a", "features": {"x": 1, "y": 2}}'])
+    ordered = read_arms([b'{"features": {"y": 2, "x": 1}, "id": "a"}'])
+    assert spaced.digest == ordered.digest
+    assert spaced.digest != read_arms([b'{"id": "a", "features": {"x": 1, "y": 3}}']).digest
