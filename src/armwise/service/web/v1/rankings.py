@@ -70,8 +70,11 @@ async def reward(call: Call) -> Response:
     shown = await in_thread(_shown, call.engine, call.application, event)
     if "slots" in body:
         slots = body["slots"]
-        if not isinstance(slots, dict) or not all(slot_number(key) is not None for key in slots):
-            raise InvalidInput('slots must be an object with the numbers of slots from 0 as keys: {"0": 1.0}')
+        strange = [key for key in slots if slot_number(key) is None] if isinstance(slots, dict) else [slots]
+        if strange:
+            raise InvalidInput(
+                f'slots must be an object with the numbers of slots from 0 as keys: {{"0": 1.0}}, got {strange[0]!r:.60}'
+            )
         given = given | {slot_number(key): value for key, value in slots.items()}
     final, writes = is_final(body), []
     for slot, value in read_list_rewards(shown, given, final):
