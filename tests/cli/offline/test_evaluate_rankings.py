@@ -47,6 +47,9 @@ def test_ccb_logs_answer_as_the_function_does(tmp_path: Path, capsys: Any) -> No
     both = ["--policy", "best=order:green,blue,red", "--policy", "uniform"]
     code, out, _ = run(capsys, "evaluate", tmp_path / "ccb.dsjson", *both, "--json")
     assert code == 0 and list(json.loads(out)) == ["best", "uniform"]
+    code, out, _ = run(capsys, "evaluate", tmp_path / "ccb.dsjson", *both)
+    tables = out.rstrip().split("\n\n")
+    assert code == 0 and [table.splitlines()[0] for table in tables] == ["best", "uniform"]  # which is which
     code, _, _ = run(capsys, "evaluate", tmp_path / "ccb.dsjson", *both[:2], "--report", tmp_path / "page.html")
     assert code == 0 and "best" in (tmp_path / "page.html").read_text()
 

@@ -40,8 +40,8 @@ def evaluate_rankings(args: argparse.Namespace, default: Callable[[str], Any]) -
         if getattr(args, name):
             raise BadInput(f"--{name} shows one policy of rankings, got {len(found)}")
     cautions = dict.fromkeys(text for result in found.values() for text in result.cautions)
-    show_with(args, cautions, "\n\n".join(result.text(args.explain) for result in found.values()),
-              {name: result.to_dict() for name, result in found.items()})  # fmt: skip
+    tables = (f"{name}\n{result.text(args.explain)}" for name, result in found.items())
+    show_with(args, cautions, "\n\n".join(tables), {name: result.to_dict() for name, result in found.items()})
 
 
 def _evaluated(args: argparse.Namespace) -> dict[str, Any]:
