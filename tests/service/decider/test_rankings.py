@@ -124,7 +124,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
         (lambda: shop.reward("e1", {other: 1}), "is not one of the arms that the list showed"),
         (lambda: shop.reward("e1", 1.0), "rewards must be {arm: value}, {slot: value} or a value per slot, got 1.0"),
         (lambda: shop.reward("e1", {2: 1}), "the list has slots 0 to 1, got 2"),
-        (lambda: shop.reward("e1", {-1: 1}), "slots 0 to 1, got -1|numbers of slots from 0 as keys.* got '-1'"),
+        (lambda: shop.reward("e1", {-1: 1}), "slots 0 to 1, got -1|whose keys are slots from 0.* got '-1'"),
         (lambda: shop.reward("e1", [1, 0, 0]), "or 2 values"),
         (lambda: shop.reward("e1", {}, final=True), "must name the slots for which they are final"),
         (lambda: shop.reward("e1", {ranked.arms[0]: "much"}), "must have a number"),

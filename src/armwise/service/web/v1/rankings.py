@@ -73,7 +73,7 @@ async def reward(call: Call) -> Response:
         strange = [key for key in slots if slot_number(key) is None] if isinstance(slots, dict) else [slots]
         if strange:
             raise InvalidInput(
-                f'slots must be an object with the numbers of slots from 0 as keys: {{"0": 1.0}}, got {strange[0]!r:.60}'
+                f'slots must be an object whose keys are slots from 0: {{"0": 1.0}}, got {strange[0]!r:.40}'
             )
         given = given | {slot_number(key): value for key, value in slots.items()}
     final, writes = is_final(body), []
