@@ -82,7 +82,7 @@ class Caller(threading.Thread):
     def _ask_until_cut_off(self, line: Line) -> None:
         if line.ask("GET", TEST)[0] == 404:
             self._post(line, TEST, {"arms": ARMS, "metrics": {"name": "spent", "kind": "amount"}}, 200, "PUT")
-        n = 0
+        n = self._random.randrange(12)  # on a busy machine a caller has few turns: some begin with a list or units
         while not self.halt:
             n += 1
             id = f"{self._name}-{n}"
