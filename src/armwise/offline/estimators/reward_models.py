@@ -166,15 +166,15 @@ class CrossfitRidge:
         fold = folds_of(rows, self.folds, self.seed, self._cluster)
         if not per_arm(rows) and ndim(rows.contexts) == 2 and self._theta[..., 0].size <= 128:
             return self._all_models(np.asarray(rows.contexts), fold, rows.n_arms)
+        if not per_arm(rows) and ndim(rows.contexts) != 2:
+            return np.take(self._theta[..., 0], fold, axis=0)
         q = np.empty((len(rows), rows.n_arms))
         for f in range(self.folds):
             mine, theta = np.flatnonzero(fold == f), self._theta[f]
             if per_arm(rows):
                 q[mine] = rows.take(mine).features() @ theta[0, 1:] + theta[0, 0]
-            elif ndim(rows.contexts) == 2:
-                q[mine] = rows.contexts[mine] @ theta[:, 1:].T + theta[:, 0]
             else:
-                q[mine] = theta[:, 0]
+                q[mine] = rows.contexts[mine] @ theta[:, 1:].T + theta[:, 0]
         return q
 
     def _all_models(self, contexts: Floats, fold: Ints, K: int) -> Floats:
