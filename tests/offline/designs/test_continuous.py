@@ -226,3 +226,36 @@ def test_a_jump_is_named_in_small_logs_too():
             log = ContinuousLog(actions=a, rewards=a * (rng.random(500) < demand(a)), densities=0.1, bounds=(0.0, 10.0))
             named += "jump" in evaluate_continuous(log, 4.0, warn=False).verdict
         assert least <= named <= most
+
+
+def test_an_interval_reaches_over_those_of_the_bandwidths_from_which_a_test_narrowed_it():
+    # Noise that looks like a jump narrows the bandwidth to where this noise weighs most: of healthy logs whose
+    # bandwidth was narrowed .87 were covered.
+    rng = np.random.default_rng(2)
+    a = rng.uniform(0.0, 10.0, 500)
+    paid = a * (rng.random(500) < 0.1 + 0.8 * (a < 4.0))
+    log = ContinuousLog(actions=a, rewards=paid, densities=np.full(500, 0.1), bounds=(0.0, 10.0))
+    found = evaluate_continuous(log, 3.9, "kernel-dr", warn=False)["kernel-dr"]
+    low, high = np.quantile(a, [0.01, 0.99])
+    wide = 1.15 * (high - low) / 0.98 * 500 ** (-1 / 3)
+    steps = round(2 * np.log2(wide / found.parameter))
+    assert steps >= 1
+    for each in range(steps + 1):
+        other = evaluate_continuous(log, 3.9, "kernel-dr", bandwidth=wide / 2 ** (each / 2), warn=False)["kernel-dr"]
+        assert found.low <= other.low + 1e-9 and found.high >= other.high - 1e-9
+
+
+def test_few_rows_are_not_taken_for_a_jump():
+    # The first test of each log has the level .04: of 150 rows on a smooth curve 26 of 250 were narrowed by errors
+    # that do not count what few rows fit themselves, now 16. Longer searches than one test are few.
+    narrowed = 0
+    for run in range(250):
+        rng = np.random.default_rng([run, 77])
+        a = rng.uniform(0.0, 10.0, 150)
+        log = ContinuousLog(actions=a, rewards=2 - 0.1 * (a - 4) ** 2 + 0.5 * rng.normal(size=150),
+                            densities=np.full(150, 0.1), bounds=(0.0, 10.0))  # fmt: skip
+        low, high = np.quantile(a, [0.01, 0.99])
+        wide = 1.15 * (high - low) / 0.98 * 150 ** (-1 / 3)
+        h = evaluate_continuous(log, 4.0, "kernel-ips", warn=False)["kernel-ips"].parameter
+        narrowed += h < 0.99 * wide
+    assert narrowed <= 20

@@ -43,7 +43,7 @@ _GAUSSIAN_REACH, _GRID = 8.0, 4001
 _PLACES = np.array([-0.6, -0.3, 0.0, 0.3, 0.6])  # of possible jumps, in bandwidths
 _WIDTH = 1.15  # of the bandwidth, in spans n^(-1/3)
 _STEP = math.sqrt(2.0)  # by which the bandwidth is narrowed while a jump is in doubt
-_DOUBT, _SURE = 0.08, 0.01  # p-values of "no jump": below which the bandwidth is narrowed, and the verdict says it
+_DOUBT, _SURE = 0.04, 0.01  # p-values of "no jump": below which the bandwidth is narrowed, and the verdict says it
 MIN_NEAR = 30  # minimum of effective rows within a bandwidth
 MIN_EVENTS = 10  # of yes, and of no
 ESTIMATORS = ("kernel-ips", "kernel-snips", "kernel-dr")
@@ -119,8 +119,8 @@ def evaluate_continuous(
     ``policy`` answers an action to a context, or is an array (n,) of actions, or one number. The interval is that of
     the bias-corrected scores 2 s(h / sqrt 2) - s(h), which take the smoothing's bias of order h^2 away, and so is the
     value, unless you gave the ``bandwidth``: then it is the plain kernel estimate. By default h is 1.15 span n^(-1/3)
-    (the result's ``parameter``), narrowed while a test finds jumps within it; the verdict says where jumps remain.
-    ``reward_model`` for DR: None for a
+    (the result's ``parameter``), narrowed while a test finds jumps within it: the interval then reaches over those of
+    the wider ones. The verdict says where jumps remain. ``reward_model`` for DR: None for a
     cross-fitted ridge on contexts, powers of the action and their products; a scikit-learn regressor of the columns
     (contexts, action), cross-fitted; or a function of contexts and actions.
 
@@ -197,7 +197,9 @@ class _Smoothing:
         if not sizes.size or np.linalg.norm(residual) <= 1e-9 * np.linalg.norm(root * y):  # only rounding error is left
             return 1.0
         jumps = steps.T @ residual / sizes
-        errors = np.sqrt(((steps * (residual[:, None] - steps * jumps)) ** 2).sum(axis=0) * len(u) / rest) / sizes
+        leverage = (basis**2).sum(axis=1)[:, None] + steps**2 / sizes
+        rests = (residual[:, None] - steps * jumps) / np.maximum(1.0 - leverage, 1e-3)  # HC3: few rows fit themselves
+        errors = np.sqrt(((steps * rests) ** 2).sum(axis=0)) / sizes
         largest = float(np.max(np.abs(jumps) / np.maximum(errors, np.finfo(float).tiny)))
         return min(1.0, 2.0 * len(_PLACES) * float(stdtr(rest, -largest)))
 
@@ -212,15 +214,15 @@ def _scored(name: str, smoothing: _Smoothing, given: float | None, q: tuple[Floa
             return ratio(w * outcome, w)
         return np.asarray((q[1] if name == "kernel-dr" else 0.0) + w * outcome)
 
-    h, jump = (given, False) if given is not None else _undersmoothed(smoothing, outcome)
-    plain = scores(h)
-    corrected = 2.0 * scores(h / math.sqrt(2.0)) - plain
+    tried, jump = ([given], False) if given is not None else _undersmoothed(smoothing, outcome)
+    h, plain = tried[-1], scores(tried[-1])
+    *wider, corrected = (2.0 * scores(each / math.sqrt(2.0)) - scores(each) for each in tried)
     weights = smoothing.weights(h)
     rare = _rare_events(log.rewards[weights != 0.0])
     if given is None:  # a value of its own bandwidth's bias could lie outside of its interval
         steep = (f"rewards jump, or nearly so, within {h:.3g} of the policy's actions: the value may be a mean over "
                  "both sides of the jump (log more actions there)",)  # fmt: skip
-        return Scored(corrected, weights, (*rare, *(steep if jump else ())), h)
+        return Scored(corrected, weights, (*rare, *(steep if jump else ())), h, tried=tuple(wider))
     z, n = float(ndtri(0.5 + level / 2)), len(log)
     far = abs(float(plain.mean() - corrected.mean())) > z * float(corrected.std(ddof=1)) / math.sqrt(n)
     said = (f"biased: a bandwidth of {h:.3g} smooths much away; the interval is corrected for it, the value is not",)
@@ -243,20 +245,22 @@ def _rare_events(rewards: Floats) -> tuple[str, ...]:
     return (f"{said}: an interval needs about {MIN_EVENTS}",)
 
 
-def _undersmoothed(smoothing: _Smoothing, outcome: Floats) -> tuple[float, bool]:
-    """The bandwidth, and whether rewards jump within it."""
+def _undersmoothed(smoothing: _Smoothing, outcome: Floats) -> tuple[list[float], bool]:
+    """The bandwidths tried, the last of which is taken, and whether rewards jump within it."""
     log = smoothing.log
     low, high = np.quantile(log.actions, [0.01, 0.99])
     span = (high - low) / 0.98  # an outlier must not widen it
     if log.bounds is not None:
         span = min(span, log.bounds[1] - log.bounds[0])
     widest = h = _WIDTH * max(float(span), 1e-12) * len(log) ** (-1.0 / 3.0)
+    tried = [h]
     while smoothing.jumps(outcome, h) < _DOUBT and effective_size(smoothing.weights(h / _STEP)) >= MIN_NEAR:
         h /= _STEP
+        tried.append(h)
     # the wider window has the power in small logs, and takes more curves for jumps
     wide = min(widest, 2.0 * h)
     least = min(smoothing.jumps(outcome, wide, wider=1.65), 3.0 * smoothing.jumps(outcome, wide, wider=2.7))
-    return h, least < _SURE
+    return tried, least < _SURE
 
 
 def _actions(policy: Any, log: ContinuousLog) -> Floats:

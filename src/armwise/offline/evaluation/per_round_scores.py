@@ -24,7 +24,8 @@ class Scored:
     """One estimator's scores: their mean is its value; ``centre`` has those of the interval, if they are others.
 
     ``without`` names an estimator that lacks this one's assumption, with its scores: where the assumption is in doubt,
-    the interval reaches over that of the other.
+    the interval reaches over that of the other. ``tried`` are the scores from which a test on the same rows went
+    on to these: the interval reaches over theirs, since the noise that the test saw is what these scores weigh most.
     """
 
     scores: Floats
@@ -33,6 +34,7 @@ class Scored:
     parameter: float | None = None
     centre: Floats | None = None
     without: tuple[str, Floats] | None = None
+    tried: tuple[Floats, ...] = ()
 
 
 def ratio(top: Floats, bottom: Floats) -> Floats:
@@ -66,7 +68,8 @@ def evaluation(
         n, value = len(scored.scores), float(scored.scores.mean())
         centre = scored.scores if scored.centre is None else scored.centre
         error = float(centre.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-        low, high = _ends(centre, level)
+        low, high = np.transpose([_ends(each, level) for each in (centre, *scored.tried)])
+        low, high = float(low.min()), float(high.max())
         against = _weaknesses(scored.weights)
         if rewards is not None and scored.weights is not None and not against:  # few rows have few rewards anyway
             against = rare_rewards(rewards, VERY_FEW, np.abs(scored.weights))
