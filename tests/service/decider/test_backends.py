@@ -37,7 +37,7 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
     for call, said in (
         (lambda: shop.decide({"hour": 9}, []), "arms must not be empty"),
         (lambda: shop.decide({"hour": 9}, ["a", "a"]), "two arms have the id 'a'"),
-        (lambda: shop.decide({"hour": 10}, ARMS, id="e1"), "e1 was decided with other content"),
+        (lambda: shop.decide({"hour": 10}, ARMS, id="e1"), "e1 was requested before with other content"),
         (lambda: shop.decide_many([{"arms": ["a"]}, {"arms": "a"}]), "arms must be a list"),
         (lambda: shop.reward("e1", float("nan")), "reward must be a number, got NaN"),
         (lambda: shop.reward("e1", 1e200), "1e.150"),

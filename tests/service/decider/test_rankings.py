@@ -89,7 +89,7 @@ def test_the_same_id_is_the_same_list(shop: Any) -> None:
         shop.reward(shop.rank(WHERE, ARMS, k=3), [0, 0, 1])
     again = shop.rank(WHERE, ARMS, k=3, id="e/1")
     assert (again.id, again.arms, again.probabilities) == ("e/1", first.arms, first.probabilities)
-    with pytest.raises(ValueError, match="event e/1 was decided with other content"):
+    with pytest.raises(ValueError, match="event e/1 was requested before with other content"):
         shop.rank(WHERE, ARMS, k=2, id="e/1")
     assert shop.decide(WHERE, ARMS, id="e/1").arm in ("red", "green", "blue", "grey")  # a decision is another thing
 

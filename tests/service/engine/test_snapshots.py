@@ -158,7 +158,7 @@ def test_a_snapshot_of_an_earlier_version_is_folded_again_and_its_model_file_ref
     assert settled(engine) == before
     engine.stop()
     [said] = [each for each in caplog.records if each.levelname == "WARNING"]
-    assert said.getMessage().startswith("its events are folded again, from the first on: snapshot of shop: a ridge")
+    assert said.getMessage().startswith("its model is rebuilt from the first event on: snapshot of shop: a ridge")
     assert said.exc_info is None
 
 

@@ -88,9 +88,9 @@ def test_whoever_waits_for_a_database_that_hangs_is_refused_in_time() -> None:
         time.sleep(0.02)
     assert writer.moving
     _until(lambda: len(answers) == 3)
-    assert {str(answer) for answer in answers} == {"the journal has not moved for 0.3 s"}
+    assert {str(answer) for answer in answers} == {"the database has not answered for 0.3 s"}
     assert not writer.moving
-    with pytest.raises(Unavailable, match="has not moved"):
+    with pytest.raises(Unavailable, match="has not answered"):
         writer.submit([Write("shop", "", Change())], answers.append)
     journal.free.set()
     _until(lambda: writer.moving)

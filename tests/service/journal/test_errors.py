@@ -8,6 +8,9 @@ from armwise.service.journal.errors import Conflict, Unknown
 
 def test_the_slot_is_left_out_of_a_message():
     slot = slot_id("e1", 12)
-    assert str(Conflict(f"event {slot} was decided with other content")) == "event e1 was decided with other content"
+    assert (
+        str(Conflict(f"event {slot} was requested before with other content"))
+        == "event e1 was requested before with other content"
+    )
     unknown = Unknown(f"no decision has the id {slot}", slot)
     assert (str(unknown), unknown.id) == ("no decision has the id e1", slot)

@@ -243,4 +243,4 @@ def test_readiness_names_the_reason(shared: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shared.service.engine.writer, "_busy_since", 1e-9)
     answer = shared.client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"status": "not ready", "reasons": ["the journal has not moved for some seconds"]}
+    assert answer.json() == {"status": "not ready", "reasons": ["the database has not answered for some seconds"]}

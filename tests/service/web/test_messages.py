@@ -51,7 +51,7 @@ def test_an_event_is_called_what_the_caller_calls_it(client: Any, path: str, bod
 
 def test_an_event_with_other_content_likewise(client: Any) -> None:
     other = SLOTS | {"contextFeatures": [{"x": 1}]}
-    assert said(client, "POST", f"{OLD}/multislot/rank", other) == "event e1 was decided with other content"
+    assert said(client, "POST", f"{OLD}/multislot/rank", other) == "event e1 was requested before with other content"
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_only_so_many_exports_are_under_way(run: Callable[..., Any], tmp_path: p
         until(lambda: exports.under_way == 2, 10.0, "the exports never began")
         refused = running.client.get("/v1/log")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert refused.json()["error"]["message"] == "2 exports are under way, which is the most at once: try again"
+        assert refused.json()["error"]["message"] == "2 exports are running, which is the limit: try again"
         assert running.client.post("/v1/decisions", json={"arms": ["a"]}).status_code == 201
     until(lambda: exports.under_way == 0, 10.0, "readers that hung up still count")
     for _ in range(3):

@@ -42,13 +42,15 @@ class TrustedClock:
             self._untrusted += jump
             self._since = steady
             self.jumps += 1
-            log.warning("the clock jumped by %.0f s: not followed before it lasts", jump)
+            log.warning("the wall clock jumped by %.0f s: ignored unless the jump lasts", jump)
             if abs(self._untrusted) < TOLERANCE:  # it is back where it was
                 self._untrusted = 0.0
         elif self._untrusted < 0.0:
             self._untrusted = min(0.0, self._untrusted + SLEW * passed)
         elif self._untrusted and steady - self._since > LASTING:
-            log.warning("the clock is %.0f s ahead for %.0f s now: followed", self._untrusted, LASTING)
+            log.warning(
+                "the wall clock has been %.0f s ahead for %.0f s: followed from now on", self._untrusted, LASTING
+            )
             self._untrusted = 0.0
         return wall - self._untrusted
 

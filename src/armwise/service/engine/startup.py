@@ -44,7 +44,7 @@ def apply(engine: Engine, creations: dict[str, Creation]) -> int:
             return int(engine.writer.write(changed)[-1].row.seq) if changed else 0
         except Conflict:  # another process was quicker: look again
             continue
-    raise Unavailable("other processes change the configuration at the same time")
+    raise Unavailable("other processes change the configuration at the same time: try again")
 
 
 def _adopted(engine: Engine, app: str) -> Creation | None:

@@ -119,7 +119,7 @@ class Writer:
         if not self._open:
             raise Unavailable("the service is stopping")
         if not self.moving:
-            raise Unavailable(f"the journal has not moved for {self._stall:g} s")
+            raise Unavailable(f"the database has not answered for {self._stall:g} s")
         if self._queue.qsize() > self._backlog:  # backpressure
             raise Unavailable(f"{self._backlog} requests are waiting to be written")
         self._queue.put((group, done, via))
@@ -249,7 +249,7 @@ class Writer:
             for item in waiting:  # tasks, and the word to end, are still to be done
                 if not isinstance(item, tuple):
                     self._queue.put(item)
-            reason = Unavailable(f"the journal has not moved for {self._stall:g} s")
+            reason = Unavailable(f"the database has not answered for {self._stall:g} s")
             _deliver(late, [reason] * len(late))
 
     def _guarded(self, task: Callable[[Journal], object], journal: Journal) -> bool:

@@ -106,7 +106,7 @@ class Intake(ABC):
         if isinstance(event, Reward) and self.time > status.deadline:
             self._limit_late(write, rewards)
         if isinstance(event, Decision) and not repeats(self._row(status.seq), event):
-            raise Conflict(f"event {write.id} was decided with other content")
+            raise Conflict(f"event {write.id} was requested before with other content")
         return None
 
     def _limit_late(self, write: Write, rewards: int) -> None:

@@ -228,7 +228,7 @@ class Retention:
                 self._advance(journal)
                 return self._drop(journal, turn, waiting | self._waiting())
             except _Later:
-                log.info("a model was made anew: nothing is dropped before it is stored")
+                log.info("a model is new and not stored yet: nothing is dropped")
         return 0
 
     def _waiting(self) -> set[int]:

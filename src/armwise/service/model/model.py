@@ -531,7 +531,7 @@ class Model(saving.Saved):
         waiting = [tuple(each) for each in state.get("waiting", ())]  # older snapshots do not have it
         super()._restore(state | {"settings": settings, "waiting": waiting})
         if self.alone is not None and not (isinstance(self.alone, ArmsAlone) and self.optimist is not None):
-            raise ValueError(f"alone must be what stands beside an optimist, or None, got {self.alone!r:.60}")
+            raise ValueError(f"alone must be an ArmsAlone, or None, got {self.alone!r:.60}")
         self._share_observed()
 
     def _share_observed(self) -> None:

@@ -129,7 +129,7 @@ class Service:
         Where it listens and what it stores to stay; ValueError, and nothing changes, if it cannot be had.
         """
         if not config.keys and not is_loopback(self.config.host):
-            raise ValueError(f"it listens on {self.config.listen}, which others can reach: keys cannot be taken away")
+            raise ValueError(f"keys cannot be removed while others can reach listen, {self.config.listen}")
         added = not isinstance(config.storage, str) and self.engine.add(config.stores())
         if not added and config.storage != self.config.storage:
             log.warning("storage stays as it is until a restart")
@@ -196,7 +196,7 @@ class Service:
             problem = Problem(503, "Unavailable", "the journal cannot be read now: try again", RETRY)
         if problem is None:
             log.error("unforeseen", exc_info=error)
-            problem = Problem(500, "InternalError", "something went wrong here; the log has the details")
+            problem = Problem(500, "InternalError", "internal error; the log has the details")
         if application:
             self.metrics.refusals[application, problem.code] += 1
         return self._recoded(scope, problem).response()
@@ -306,7 +306,7 @@ class Service:
         wrong = {
             "starting or stopping": not self.ready,
             "the journal cannot be written": not self.engine.writable,
-            "the journal has not moved for some seconds": not self.engine.writer.moving,
+            "the database has not answered for some seconds": not self.engine.writer.moving,
             "the learner has ended": not self.engine.learning,
         }
         reasons = [reason for reason, holds in wrong.items() if holds]
@@ -432,14 +432,14 @@ async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, No
             except StopAsyncIteration:
                 return True
             except Exception as error:
-                log.error("an answer broke off while it was sent: %s", error)
+                log.error("a response was interrupted: %s", error)
                 return False
             for start in range(0, len(piece), _TAKEN):
                 part = piece[start : start + _TAKEN]
                 async with asyncio.timeout(patience):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
     except TimeoutError:
-        log.warning("a reader took less than %d bytes in %g s, and is cut off", _TAKEN, patience)
+        log.warning("a client read less than %d bytes in %g s: connection closed", _TAKEN, patience)
         return False
     finally:
         gone.cancel()

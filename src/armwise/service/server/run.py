@@ -76,7 +76,7 @@ class _Server(uvicorn.Server):
     def _end_anyway(self) -> None:
         """Whatever hangs, such as a database that does not answer, cannot hold the process: nothing waits for it."""
         time.sleep(GRACE + LAST)
-        log.error("something still hangs %s s after the signal to end: ending without it", GRACE + LAST)
+        log.error("the shutdown hangs %s s after the signal: exit without it", GRACE + LAST)
         os._exit(1)  # what was acknowledged is durable; the rest was promised to nobody
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

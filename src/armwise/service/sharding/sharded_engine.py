@@ -221,12 +221,12 @@ class ShardedEngine:
             except Exception as error:
                 said = str(error)
                 if said != self._said:
-                    log.error("the databases cannot be looked after: %s", said)
+                    log.error("the databases cannot be checked: %s", said)
             self._said = said
             for epoch, again, refuse in waiting:
                 try:
                     if self.members.epoch == epoch:
-                        raise Unavailable("a database was added that this process does not know of: it must be told")
+                        raise Unavailable("a database was added that is not in this process's storage: add it there")
                     again()
                 except Exception as error:
                     refuse(error)

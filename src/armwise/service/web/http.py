@@ -187,7 +187,7 @@ class Router:
         route = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
         if route is None:
             allow = ", ".join(sorted(methods)).encode()
-            raise Problem(405, "MethodNotAllowed", f"{method} is not possible here", ((b"allow", allow),))
+            raise Problem(405, "MethodNotAllowed", f"{method} is not allowed for this path", ((b"allow", allow),))
         return route, params
 
 

@@ -242,7 +242,7 @@ def restore(journal: Journal, at_hand: dict[str, Model] | None = None) -> tuple[
             models[app] = saving.loads(data, f"snapshot of {app}")
         except saving.LoadError as error:
             if journal.published() == published:
-                log.warning("its events are folded again, from the first on: %s", error)
+                log.warning("its model is rebuilt from the first event on: %s", error)
     if journal.published() != published:  # the leading process stored newer ones and dropped some of these: look again
         return restore(journal, at_hand)
     return models, saved.seq

@@ -14,7 +14,7 @@ class Exports:
     def begin(self) -> None:
         """Count a new export; raise Unavailable at the limit."""
         if self.under_way >= self.limit:
-            raise Unavailable(f"{self.limit} exports are under way, which is the most at once: try again")
+            raise Unavailable(f"{self.limit} exports are running, which is the limit: try again")
         self.under_way += 1
 
     def end(self) -> None:
