@@ -13,6 +13,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from armwise.service.journal.databases.postgres import Postgres
 from armwise.service.journal.databases.postgres_session import Session as PostgresSession
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.errors import Unavailable
-from armwise.service.journal.events import Creation, Decision, Reward
+from armwise.service.journal.events import Creation, Decision, Reward, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.writes import Write, keyed
 from armwise.service.log.compact import compact
@@ -275,12 +276,8 @@ def test_a_service_survives_every_file_call(tmp_path: Path, monkeypatch: pytest.
     assert n > 12, f"only {n - 1} file calls could fail"
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_a_session_with_postgresql_is_lost_at_every_statement(
-    server: Server, monkeypatch: pytest.MonkeyPatch, after: bool
-) -> None:
-    """The socket breaks before a statement is sent, or before its answer comes."""
-    store, faults = Postgres(server.new_database()), Faults()
+def lose_sessions(monkeypatch: pytest.MonkeyPatch, faults: Faults) -> None:
+    """Let a session with PostgreSQL end at a statement: before it is sent, or before its answer comes."""
 
     def breaking(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: PostgresSession, *args: Any) -> Any:
@@ -295,6 +292,15 @@ def test_a_session_with_postgresql_is_lost_at_every_statement(
 
     for name in ("execute", "_exchange"):
         monkeypatch.setattr(PostgresSession, name, breaking(getattr(PostgresSession, name)))
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_session_with_postgresql_is_lost_at_every_statement(
+    server: Server, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    """The socket breaks before a statement is sent, or before its answer comes."""
+    store, faults = Postgres(server.new_database()), Faults()
+    lose_sessions(monkeypatch, faults)
     before = descriptors()
     whole = Journal(store.connect(), store.lock, store.clock)
     whole.append([[Write("shop", "", Creation(features={"dim": 8}))]], 1_000_000)
@@ -330,6 +336,71 @@ def test_a_session_with_postgresql_is_lost_at_every_statement(
     assert verify(whole).problems == []
     whole.connection.close()
     assert descriptors() <= before, "descriptors stay open"
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("kind", ["erasure", "retention"])
+def test_what_postgresql_is_to_forget_goes_though_a_session_is_lost(
+    server: Server, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
+) -> None:
+    """An erasure, or retention by age, beside a running service; its search, closings, snapshots and deletions."""
+    faults, store = Faults(), Postgres(server.new_database())
+    lose_sessions(monkeypatch, faults)
+    window = Settings(window=0.001 if kind == "retention" else 600.0)
+    engine = Engine(store, {"shop": Creation(features={"dim": 8}, settings=window)}, publish_every=0.0)
+    engine.start()
+    retention = Retention(engine, days=1e-9 if kind == "retention" else 0.0)
+    large, before = b'{"id": "a", "features": {"x": "' + b"z" * 4000 + b'"}}', descriptors()
+    n, fired = 0, True
+    try:
+        while fired:
+            n += 1 if n < 6 else 9  # some 60 statements: every ninth of the later ones
+            for k in range(3):
+                context = b'{"user": "%s"}' % (b"other", b"gone", b"gone")[k]
+                engine.decide("shop", context, [b'"a"', b'"b"'] if k < 2 else [large, b'"b"'], id=f"{n}.{k}")
+            engine.reward("shop", f"{n}.1", 1.0)
+            engine.wait_learnt()
+            faults.arm(n, after)
+            with contextlib.suppress(psycopg.Error, RuntimeError, Unavailable):
+                forget(retention, kind)
+            fired = faults.disarm()
+            asked_again(retention, kind)
+            with engine.reading as journal:
+                left = journal.connection.execute("SELECT DISTINCT id FROM events WHERE kind = 'decision'")
+                [[bodies]] = journal.connection.execute(
+                    "SELECT count(*) FROM events WHERE id IN (?, ?)", (f"{n}.1", f"{n}.2")
+                )
+            assert bodies == 0, f"after statement {n}"
+            assert (f"{n}.0",) in [tuple(row) for row in left] or kind == "retention", "another's went"
+        journal = engine.open_journal()
+        assert verify(journal).problems == []
+        journal.connection.close()
+    finally:
+        faults.disarm()
+        engine.stop()
+    assert n > 25, f"only {n} statements could fail"
+    assert descriptors() <= before
+
+
+def forget(retention: Retention, kind: str) -> bool:
+    """Forget; False where the process found that it does not lead, and said that another one deletes."""
+    if kind == "erasure":
+        return retention.erase("shop", "user", "gone").deleted is not None
+    retention._engine.expire()
+    retention.run()
+    return retention._engine.leader
+
+
+def asked_again(retention: Retention, kind: str) -> None:
+    """Ask until it is done: a process whose lead went with its session has it again within moments."""
+    began = time.monotonic()
+    done = False
+    while not done:
+        assert time.monotonic() - began < 60.0
+        time.sleep(0.02)
+        with contextlib.suppress(RuntimeError, Unavailable):
+            retention._rest_until = 0.0
+            done = retention._engine.leader and forget(retention, kind)
 
 
 class File:
