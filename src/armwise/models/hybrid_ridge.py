@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from armwise.core import saving
 from armwise.core.agent import Floats, count
 from armwise.core.policy_document import LinearModel
-from armwise.models.ridge import MIN_SQUARED_LENGTH, RIDGE_SHARE, Ridge, read_mean
+from armwise.models.ridge import Ridge, read_mean
+from armwise.models.ridge_size import MIN_SQUARED_LENGTH, RIDGE_SHARE
 from armwise.native import ridge as kernels
 
 

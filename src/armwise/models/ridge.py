@@ -16,15 +16,11 @@ from armwise.core.arguments import as_floats, wanted_numbers
 from armwise.core.inputs import dense_pieces, dense_row
 from armwise.core.policy_document import LinearModel
 from armwise.models.least_squares import fit_rows
+from armwise.models.ridge_size import COMPARED_FROM, LARGER_SHARES, MIN_SQUARED_LENGTH, RIDGE_SHARE, likeliest
 from armwise.native import fits, regression, ridge, thompson
 from armwise.native.choice import all_within
 from armwise.native.simd import aligned_zeros, padded
 
-RIDGE_SHARE = 0.05  # lam of ``lam=None``, in squared lengths of a row: chosen on development sets (docs/choose.md)
-LARGER_SHARES = (0.5, 5.0)  # instead of it, where the rewards say so
-UNLIKELIER = 10.0  # of -2 ln(likelihood): what a smaller ridge may cost more than the next larger one
-COMPARED_FROM = 256  # rewards: with fewer the likelihood says little
-MIN_SQUARED_LENGTH = 1e-290  # a squared length that says no more of the features' size than 0 does
 _MIN_RIDGE_IN_SUMS = 1e-10  # the ridge as a share of the squared rows: below it, rounding of the sums loses the ridge
 _MIN_RIDGE_IN_ROWS = 1e-24  # below it, the rows lose it too: a root keeps four digits here
 
@@ -65,7 +61,7 @@ class Ridge(saving.Saved):
     (discount) or for the two models that change (window), instead of O(d^2).
     ``prior_mean`` is what the ridge draws theta towards, lam ||theta - prior_mean||^2: (d,) for all models, or one row
     per model; zeros if None.
-    ``models`` is the raw state (see numerics.ridge), for kernels that work on it directly.
+    ``models`` is the raw state (see native/models/ridge.hpp), for kernels that work on it directly.
     """
 
     _learnt = ("models", "ridge", "centre", "_gone", "_grams", "_moments", "_recent", "_seen")
@@ -168,32 +164,12 @@ class Ridge(saving.Saved):
             self.ridge, self.models[:] = before, kept
 
     def _likeliest(self, ridges: list[float], n: float, total: float, squares: float) -> float:
-        """The first of these ridges that is not much unlikelier than the next, by the marginal likelihood of rewards.
-
-        Weights have the deviation of the noise / sqrt(ridge) around 0; noise and intercept are integrated out.
-        """
+        """The likeliest of these ridges, from the models that have learnt."""
         taught = [m for m in range(self.n_models) if self._taught(m)]
         inverse = np.linalg.inv(self.models[taught, : self.dim, : self.dim])
         grams = inverse @ inverse.transpose(0, 2, 1)
         moments = grams @ np.stack([self.theta[taught], self._ones[taught]], axis=2)
-        chosen, least = ridges[0], np.inf
-        for ridge_now in ridges:
-            try:
-                root = np.linalg.cholesky(grams + (ridge_now - (self.ridge or 1.0)) * np.eye(self.dim))
-            except np.linalg.LinAlgError:  # rows so much larger than others that these are lost to rounding
-                return chosen
-            explained = np.linalg.solve(root, moments).reshape(-1, 2)
-            (fit, cross), (_, ones) = (explained.T @ explained).tolist()
-            left = n - ones  # of a constant, which the intercept explains
-            rest = squares - fit - (total - cross) ** 2 / left if left > 0.0 else 0.0
-            if not rest > 0.0:
-                return chosen
-            log_det = 2.0 * float(np.log(np.diagonal(root, axis1=1, axis2=2)).sum()) + np.log(left)
-            cost = log_det - len(taught) * self.dim * np.log(ridge_now) + (n - 1.0) * np.log(rest)
-            if cost > least - UNLIKELIER:
-                break
-            chosen, least = ridge_now, cost
-        return chosen
+        return likeliest(ridges, self.ridge or 1.0, grams, moments, n, total, squares)
 
     @property
     def least_share(self) -> float:

@@ -296,6 +296,7 @@ def test_the_skewness_of_a_sum_by_hand():
 
 def test_many_equal_rows_are_as_many_degrees_of_freedom():
     assert round(freedom(np.random.default_rng(1).normal(size=100_000)), -4) == 100000.0
+    assert freedom(np.array([3.0, -1.0, -1.0, -1.0])) == pytest.approx(6.0)  # 2 / ((81 + 3) / 144 - 1 / 4)
 
 
 def test_the_normal_interval_by_hand():

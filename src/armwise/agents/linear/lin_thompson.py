@@ -69,9 +69,9 @@ class SamplingAgent(Agent):
 
     With ``draws`` = 1 it is just that: an arm's probability is the one of its winning, but the choice does not know it
     (None). ``draws`` = M > 1 asks for the probability: where the arms' chances to win can be computed (two arms, arms
-    with independent posteriors or with one common factor: see ``numerics.winning``), the arm is drawn from these, and
-    M does not matter; elsewhere it is drawn from the wins of M draws and one more vote that is spread evenly, so that
-    no arm's probability is zero. Either way ``choose`` draws from exactly what it reports.
+    with independent posteriors or with one common factor: see ``native/choices/winning.hpp``), the arm is drawn from
+    these, and M does not matter; elsewhere it is drawn from the wins of M draws and one more vote that is spread
+    evenly, so that no arm's probability is zero. Either way ``choose`` draws from exactly what it reports.
 
     ``probabilities`` is what ``choose`` draws from; with one draw, where it cannot be computed, an estimate from 1000.
     """

@@ -8,7 +8,8 @@ import numpy as np
 
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
 from armwise.core.agent import Floats, count, positive
-from armwise.models.ridge import RIDGE_SHARE, Ridge
+from armwise.models.ridge import Ridge
+from armwise.models.ridge_size import RIDGE_SHARE
 from armwise.native import ridge
 from armwise.native.simd import aligned_zeros, padded
 from armwise.policies.fixed import Linear
