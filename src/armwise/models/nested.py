@@ -33,7 +33,7 @@ class NestedModel(saving.Saved):
     SCALE: ClassVar[float] = 4.0  # of the linear, and of the smooth part, beside a constant of 1
     SCALES_PER_ARM: ClassVar[tuple[float, ...]] = (3.0, 1.0, 0.33, 0.1)  # the same where each arm has a model
     UNLIKELIER: ClassVar[float] = 10.0  # of -2 ln(likelihood): what a larger scale may cost more than the next one
-    COMPARED: ClassVar[int] = 256  # rewards at which scales are compared, once: each costs a fit of its own
+    COMPARED: ClassVar[int] = 256  # rewards from which each fit compares the scales: each costs a fit of its own
     MORE: ClassVar[float] = 0.7  # of optimism, where rewards take more than two values: no ceiling is in sight
     CENTER: ClassVar[float] = 0.3  # of the rewards' range: what an arm never played is expected to bring
 
@@ -78,8 +78,8 @@ class NestedModel(saving.Saved):
     def refit(self) -> None:
         """Fit maps and range to the rewards in memory, and learn them again.
 
-        Where each arm has a model, the scale of the linear and the smooth part is chosen once, after ``COMPARED``
-        rewards, by their marginal likelihood: the largest scale unless a smaller one is much likelier. A weak signal
+        Where each arm has a model, the scale of the linear and the smooth part is chosen in each fit from ``COMPARED``
+        rewards on, by their marginal likelihood: the largest scale unless a smaller one is much likelier. A weak signal
         among noise is then shrunk, and one that rewards have not told yet from none is still looked for.
         """
         n = min(self._filled, self.memory)
@@ -116,7 +116,7 @@ class NestedModel(saving.Saved):
     def _learn_memory(self, unscaled: Floats, rows: Floats, models: NDArray[np.int64], rewards: Floats) -> None:
         """Learn mapped rows under the scale in use, or choose it anew; ``unscaled`` is the prior at a scale of 1."""
         more = self.MORE if len(np.unique(rewards)) > 2 else 0.0
-        compares = (self.n_arms or 1) > 1 and not self.forgets and self._filled == self.COMPARED and len(self._ends) > 1
+        compares = (self.n_arms or 1) > 1 and not self.forgets and self._filled >= self.COMPARED and len(self._ends) > 1
         least, best = np.inf, None
         for scale in self.SCALES_PER_ARM if compares else (self._scale,):
             prior = np.concatenate([unscaled[:_LANES], scale * unscaled[_LANES:]])
