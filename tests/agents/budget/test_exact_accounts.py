@@ -137,6 +137,7 @@ def test_a_reward_that_is_delivered_twice_releases_its_own_reserve_alone():
     for _ in range(3):
         agent.learn(None, first._replace(cost=(0.1,)), 1.0)
     assert agent.set_aside.tolist() == [1.0]  # the second's, whose cost is to come
+    assert agent.spent.tolist() == [0.1]  # one decision has one cost, however often it is delivered
     again = aw.HardStop(aw.UCB1(2, seed=1), 2.0, 1.0, None, seed=1)
     for choice in (first, second):
         again.record_choice(None, choice)
@@ -145,6 +146,37 @@ def test_a_reward_that_is_delivered_twice_releases_its_own_reserve_alone():
         again.choose()
     agent.learn(None, second._replace(cost=(1.0,)), 1.0)
     assert agent.set_aside.tolist() == [0.0]
+
+
+def test_a_choice_that_another_agent_made_is_paid():
+    """Who learns from another's choices has entered none of them."""
+    agent, other = (aw.HardStop(aw.UCB1(2, seed=1), 2.0, 0.5, None, seed=1) for _ in range(2))
+    choices = [agent.choose() for _ in range(3)]
+    for choice in choices:
+        other.learn(None, choice._replace(cost=(0.25,)), 1.0)
+    assert other.spent.tolist() == [0.75] and other.set_aside.tolist() == [0.0]
+
+
+def test_the_budget_holds_where_rewards_come_late_and_again():
+    """One delivery in three is a second one, of a decision drawn by chance: no path overspends, and all is counted."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        agent = aw.HardStop(aw.UCB1(3, seed=seed), 20.0, 1.0, 0, seed=seed)
+        made, waiting, spent = [], [], 0.0
+        for _ in range(200):
+            choice = agent.choose()
+            cost = 0.0 if choice.arm == 0 else float(rng.integers(1, 65)) / 64
+            spent += cost
+            made.append((choice._replace(cost=(cost,)), float(rng.random())))
+            waiting.append(made[-1])
+            while waiting and rng.random() < 0.5:
+                agent.learn(None, *waiting.pop(int(rng.integers(len(waiting)))))
+            delivered = [each for each in made if each not in waiting]
+            if delivered and rng.random() < 0.3:
+                agent.learn(None, *delivered[int(rng.integers(len(delivered)))])
+        for late in waiting:
+            agent.learn(None, *late)
+        assert agent.spent[0] == spent <= 20.0 and agent.set_aside[0] == 0.0
 
 
 def test_a_conservative_agents_account_is_the_same_after_a_replay():

@@ -27,8 +27,9 @@ class HardStop(Accounting):
     as a router refuses a prompt that it cannot pay for.
 
     A choice sets its largest cost aside until its true cost is learnt, so the budget holds under delayed costs too; a
-    choice whose cost never comes stays paid in full. Arms that cannot be afforded have probability 0, the others share
-    their mass in the agent's proportions (the fallback where nothing is left).
+    choice whose cost never comes stays paid in full, and one whose cost is delivered again is paid once. Arms that
+    cannot be afforded have probability 0, the others share their mass in the agent's proportions (the fallback where
+    nothing is left).
 
     The promise: spend <= budget on every path, in any order of choices and costs, if no cost is above ``max_cost``. One
     that is above has been paid: it is counted in full, with a warning, and spend <= budget + the sum of what was above.
@@ -208,16 +209,17 @@ class HardStop(Accounting):
             self._open[number] = self._open.get(number, 0) + 1
         self._n_chosen += 1
 
-    def _release(self, entry: list[Any]) -> None:
-        """Give back what a choice set aside, once: a reward may be delivered again."""
+    def _release(self, entry: list[Any]) -> bool:
+        """Give back what a choice set aside; False where its cost was learnt before: it may be delivered again."""
         for number in entry[self.n_costs :]:
             if number not in self._open:
-                return
+                return bool(number >= self._n_chosen)  # a choice that was never entered here
             self._open[number] -= 1
             if not self._open[number]:
                 del self._open[number]
         self._held.add(entry[: self.n_costs], times=-1)
         self._held.units = [max(held, 0) for held in self._held.units]
+        return True
 
     def _learn(self, context: Any, choice: Choice, reward: float) -> None:
         entry, note = choice.note if choice.note is not None else ([0.0] * self.n_costs, None)
@@ -229,6 +231,6 @@ class HardStop(Accounting):
                 RuntimeWarning,
                 stacklevel=4,
             )
-        self._release(entry)
-        self._paid.add(paid)
+        if self._release(entry):
+            self._paid.add(paid)
         teach(self.agent, context, choice._replace(note=note), reward)
