@@ -174,7 +174,8 @@ def markdown(rows: list[Row], about: str) -> str:
     lines = [
         "# The bake-off",
         "",
-        "Written by `make bakeoff DATA=FOLDER`.",
+        "Written by `make bakeoff DATA=FOLDER`. These are labels, without noise; [NOISY.md](NOISY.md) has the same "
+        "agents where outcomes are clicks, amounts and revenue.",
         "",
         HOW,
         "",
