@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--without", action="store_true", help="interactions stay in charge")
     args = parser.parse_args()
     if args.without:
-        arms_alone.ENOUGH = float("inf")
+        arms_alone.MIN_INFORMATION = float("inf")
     for name in args.worlds:
         runs = np.array([earned(*WORLDS[name], args.rounds, s) for s in range(args.first, args.first + args.seeds)])
         late = runs[:, LATE:].mean(axis=1)

@@ -17,7 +17,7 @@ from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.server.config import load_config
-from armwise.service.server.run import GRACE, LAST
+from armwise.service.server.run import MAX_GRACE, MAX_STOPPING
 from armwise.service.web.metrics import Metrics
 from armwise.service.web.page.watch import Watch
 
@@ -183,8 +183,8 @@ def test_the_unit_agrees_with_how_the_service_ends_and_reloads() -> None:
     unit = (DEPLOY / "armwise.service").read_text()
     told_in_docs = (DEPLOY.parent / "docs" / "operations.md").read_text()
     seconds = int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.M)[0])
-    assert seconds > GRACE + LAST, "systemd would kill what still learns"
-    assert f"ends a process within {GRACE + LAST:g} s" in told_in_docs
+    assert seconds > MAX_GRACE + MAX_STOPPING, "systemd would kill what still learns"
+    assert f"ends a process within {MAX_GRACE + MAX_STOPPING:g} s" in told_in_docs
     assert "ExecReload=/bin/kill -HUP $MAINPID" in unit and "SIGHUP reads the file again" in told_in_docs
     started = re.findall(r"^ExecStart=\S+ serve (\S+)$", unit, re.M)
     assert started == ["/etc/armwise/armwise.toml"], "a copy of the file would never change, whatever is reloaded"
@@ -213,7 +213,7 @@ def test_the_manifest_is_whole(tmp_path: Path) -> None:
     pod = spec["template"]["spec"]
     [container] = pod["containers"]
     assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0 and spec["replicas"] > 1
-    assert pod["terminationGracePeriodSeconds"] > GRACE + LAST + 5
+    assert pod["terminationGracePeriodSeconds"] > MAX_GRACE + MAX_STOPPING + 5
     assert container["ports"][0]["containerPort"] == config.port == service["spec"]["ports"][0]["port"]
     paths = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("readiness", "liveness", "startup")}
     assert paths == {"/readyz", "/healthz"}

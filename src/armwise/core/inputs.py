@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
-_DENSE = 1_000_000  # numbers of a block of sparse rounds that are dense at a time
+_MAX_DENSE = 1_000_000  # numbers of a block of sparse rounds that are dense at a time
 
 
 class Reader(Protocol):
@@ -72,7 +72,7 @@ def dense_pieces(X: Any) -> Iterator[Floats]:
     if isinstance(X, np.ndarray):
         yield X
         return
-    step = max(1, _DENSE // X.shape[1])
+    step = max(1, _MAX_DENSE // X.shape[1])
     for start in range(0, X.shape[0], step):
         yield X[start : start + step].toarray()
 
@@ -97,7 +97,7 @@ class MixedBlock:
     def pieces(self) -> Iterator[tuple[slice, Floats]]:
         """Dense (T, K, d) arrays of some rounds at a time, and which rounds these are."""
         K, d = self.contexts[0].shape
-        step = max(1, _DENSE // (K * d))
+        step = max(1, _MAX_DENSE // (K * d))
         for start in range(0, len(self.contexts), step):
             part = slice(start, start + step)
             yield part, np.array([dense(X) for X in self.contexts[part]])

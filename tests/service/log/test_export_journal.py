@@ -124,7 +124,7 @@ def test_parquet_is_written_in_bounded_memory(
     padding = json.dumps({"text": "x" * 4000, "n": 1}).encode()
     for _ in range(300):
         engine.decide("shop", padding, ARMS)
-    monkeypatch.setattr(parquet, "BYTES", 100_000)
+    monkeypatch.setattr(parquet, "MAX_BYTES", 100_000)
     tracemalloc.start()
     sizes = [len(piece) for piece in pieces(engine.open_journal(), "shop", "parquet")]
     peak = tracemalloc.get_traced_memory()[1]

@@ -51,7 +51,7 @@ def there(engine: Engine, id: str) -> bool:
 def test_old_decisions_go_while_others_are_made(
     engines: Make, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retain, "BATCH", 3)
+    monkeypatch.setattr(retain, "MAX_BATCH", 3)
     engine = engines()
     rewarded(engine, [f"old{k}" for k in range(20)])
     ask(engine, "open")  # its window closes 20 days later, after it has become old

@@ -151,7 +151,7 @@ def test_what_it_has_learnt_is_a_sum() -> None:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """It decides after 100 decisions, whatever the rewards are."""
     monkeypatch.setattr(arms_alone, "MIN_DECISIONS", 100)
-    monkeypatch.setattr(arms_alone, "ENOUGH", 1e-3)
+    monkeypatch.setattr(arms_alone, "MIN_INFORMATION", 1e-3)
     monkeypatch.setattr(arms_alone, "MAX_SUM", 1e9)
 
 

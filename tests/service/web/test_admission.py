@@ -135,7 +135,7 @@ def test_no_tiny_body_can_ask_for_more_than_the_least_bound() -> None:
     """So those are not even counted."""
     ones = [1] * 1004
     text = json.dumps({"context": {"k": ones}, "arms": [{"id": "a", "features": {"k": ones}}]}, separators=(",", ":"))
-    assert admission._TINY - 50 < len(text) <= admission._TINY
+    assert admission._MAX_UNCOUNTED_BYTES - 50 < len(text) <= admission._MAX_UNCOUNTED_BYTES
     arm = json.dumps({"id": "a", "features": {"k": ones}}).encode()
     worst = admission.pairs([part(json.dumps({"k": ones}).encode(), "c")], read_arms([arm]).tail)
     assert MIN_MAX_PAIRS * 0.9 < worst <= MIN_MAX_PAIRS

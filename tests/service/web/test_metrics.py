@@ -15,7 +15,7 @@ import pytest
 from armwise.service.engine.application import Application
 from armwise.service.engine.commit_counts import MAX_ARMS
 from armwise.service.server.config import Config
-from armwise.service.web.audit import PER_MINUTE, RefusedKeys
+from armwise.service.web.audit import MAX_PER_MINUTE, RefusedKeys
 from armwise.service.web.keys import Key, digest
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -154,14 +154,14 @@ def test_keys_that_are_refused_are_written_down_within_limits(
     key = Key(name="alice", sha256=digest("a"), roles=["admin"])
     running = run(Config(storage=str(tmp_path / "keyed"), keys=[key]))
     monkeypatch.setattr(logging.getLogger("armwise"), "propagate", True)
-    for guess in range(3 * PER_MINUTE):
+    for guess in range(3 * MAX_PER_MINUTE):
         assert running.client.get("/v1/log", headers={"Authorization": f"Bearer {guess}"}).status_code == 401
     lines = [r.data for r in caplog.records if r.message == "a key was refused"]  # type: ignore[attr-defined]
     assert lines[0] == {"address": "127.0.0.1", "path": "v1/log"}
-    assert PER_MINUTE <= len(lines) <= 2 * PER_MINUTE  # a minute may have begun in between
+    assert MAX_PER_MINUTE <= len(lines) <= 2 * MAX_PER_MINUTE  # a minute may have begun in between
     assert not any("Bearer" in str(record.__dict__) for record in caplog.records if record.name == "armwise.audit")
     text = running.client.get("/metrics", headers={"Authorization": "Bearer a"}).text
-    assert f"armwise_refused_keys_total {3 * PER_MINUTE}" in text
+    assert f"armwise_refused_keys_total {3 * MAX_PER_MINUTE}" in text
 
 
 def test_many_addresses_are_not_remembered_for_ever() -> None:

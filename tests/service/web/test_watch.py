@@ -30,7 +30,7 @@ from armwise.service.web.page.watch import Watch
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look reads all there is, however slow the machine."""
-    monkeypatch.setattr(watching, "WORK", 60.0)
+    monkeypatch.setattr(watching, "MAX_WORK", 60.0)
 
 
 def use(engine: Engine, ids: range, arms: int = 2, value: float | None = None) -> None:
@@ -243,12 +243,12 @@ def test_a_slow_policy_holds_nobody_up(engines: Callable[..., Engine], monkeypat
     use(engine, range(30))
     engine.wait_learnt()
     now = [0.0]
-    monkeypatch.setattr(watching, "WORK", 0.3)
+    monkeypatch.setattr(watching, "MAX_WORK", 0.3)
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
     follow = Rival.follow
 
     def takes(self: Rival, key: tuple[int, int], decision: Any, reward: float) -> None:
-        now[0] += watching.WORK / 4
+        now[0] += watching.MAX_WORK / 4
         follow(self, key, decision, reward)
 
     monkeypatch.setattr(Rival, "follow", takes)

@@ -62,7 +62,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
     @property
     def journal(self) -> Any:
         """Their form in the journal: all as one array, or each by itself; both are written the same."""
-        if (self._text or self._raws is None) and len(text := self.text) < _LONG:
+        if (self._text or self._raws is None) and len(text := self.text) < _MAX_REMEMBERED_BYTES:
             return msgspec.Raw(text)
         return list(self.raws)
 
@@ -118,7 +118,7 @@ _decoder = msgspec.json.Decoder(_Sent | str)
 
 def read_arm(text: bytes) -> Arm:
     """An arm from its JSON; remembered, since a catalogue of arms comes again with every request."""
-    return _remembered(text) if len(text) <= _LONG else _read(text)
+    return _remembered(text) if len(text) <= _MAX_REMEMBERED_BYTES else _read(text)
 
 
 def _read(text: bytes) -> Arm:
@@ -140,7 +140,7 @@ def _arm(id: str, features: PackedTokens, n_keys: int, text: bytes) -> Arm:
     return Arm(id, features, n_keys, hash, msgspec.Raw(text), hash + features.counted)
 
 
-_LONG = 4096  # bytes of an arm beyond which it is not remembered
+_MAX_REMEMBERED_BYTES = 4096  # bytes of an arm beyond which it is not remembered
 _remembered = functools.lru_cache(maxsize=8192)(_read)
 
 
@@ -172,7 +172,7 @@ def read_arms(texts: Sequence[bytes]) -> ArmColumns:
 
 
 def _read_all(texts: tuple[bytes, ...]) -> ArmColumns:
-    arms = _columns([_remembered(text) if len(text) <= _LONG else _read(text) for text in texts])
+    arms = _columns([_remembered(text) if len(text) <= _MAX_REMEMBERED_BYTES else _read(text) for text in texts])
     check_ids(arms.ids)
     return arms
 

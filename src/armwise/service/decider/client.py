@@ -37,7 +37,7 @@ from armwise.service.model.lessons import read_lessons
 
 _MAX_BATCH = 1000  # decisions or rewards per request
 _MAX_REMEMBERED = 100_000  # remembered decisions that were answered without the service
-_PIECE = 500_000  # bytes of warm-start rows per request
+_MAX_WARM_START_BYTES = 500_000  # bytes of warm-start rows per request
 _INVALID = frozenset({400, 409, 413, 422})
 _AGAIN = frozenset({429, 502, 503, 504})  # statuses after which a request is retried
 
@@ -353,7 +353,7 @@ class Client(AsyncVerbs):
             )  # fmt: skip
         learnt = size = start = 0
         for end, row in enumerate([*rows, b""]):
-            if end > start and (end == len(rows) or size + len(row) > _PIECE):
+            if end > start and (end == len(rows) or size + len(row) > _MAX_WARM_START_BYTES):
                 answer = json.loads(self._keyed("/v1/lessons", b'{"rows":[%s]}' % b",".join(rows[start:end])))
                 learnt, start, size = learnt + answer["learnt"], end, 0
             size += len(row) + 1

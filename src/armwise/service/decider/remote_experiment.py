@@ -22,7 +22,7 @@ from armwise.service.experiments.arguments import (
     read_value,
 )
 from armwise.service.experiments.assignment import Assignment, OutcomeReceipt
-from armwise.service.experiments.hosted import BATCH
+from armwise.service.experiments.hosted import MAX_BATCH
 from armwise.service.log.retain import Erased
 
 
@@ -48,9 +48,9 @@ class RemoteExperiment:
     def assign(self, units: Sequence[tuple[str, Any]]) -> list[Assignment]:
         """The arms of units."""
         found: list[Assignment] = []
-        for start in range(0, len(units), BATCH):
+        for start in range(0, len(units), MAX_BATCH):
             some = [{"unit": read_unit(unit), "context": json.loads(read_context(context)[0])} for unit, context in
-                    units[start : start + BATCH]]  # fmt: skip
+                    units[start : start + MAX_BATCH]]  # fmt: skip
             answer = self._ask("POST", "/assignments", {"units": some})["assignments"]
             found += [Assignment(each["arm"], each["unit"], each["reason"], each["probability"]) for each in answer]
         return found
@@ -62,11 +62,11 @@ class RemoteExperiment:
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
         """Report outcomes; each without an id gets one, so that a retry counts once."""
         found: list[OutcomeReceipt] = []
-        for start in range(0, len(outcomes), BATCH):
+        for start in range(0, len(outcomes), MAX_BATCH):
             some = [
                 {"unit": read_unit(unit), "value": read_value(value), "metric": read_metric_name(metric),
                  "id": uuid.uuid4().hex if id is None else read_outcome_id(id)}
-                for unit, value, metric, id in outcomes[start : start + BATCH]
+                for unit, value, metric, id in outcomes[start : start + MAX_BATCH]
             ]  # fmt: skip
             answer = self._ask("POST", "/outcomes", {"outcomes": some})["outcomes"]
             found += [msgspec.convert(each, OutcomeReceipt) for each in answer]

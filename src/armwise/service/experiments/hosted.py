@@ -59,11 +59,11 @@ from armwise.service.log.export_journal import played_arm
 from armwise.service.log.retain import Erased, Retention, merge
 from armwise.service.log.subjects import DECISION
 
-BATCH = 1000  # units in one commit
-REMEMBERED = 100_000  # assignments in memory
-TRIES = 50  # writes that meet those of others
-FIRST = 50  # units of each arm, before which an adaptive split is an equal one
-REFRESH = 1.05  # growth of the settled units after which an adaptive split is computed anew
+MAX_BATCH = 1000  # units in one commit
+MAX_REMEMBERED = 100_000  # assignments in memory
+MAX_TRIES = 50  # writes that meet those of others
+MIN_UNITS = 50  # units of each arm, before which an adaptive split is an equal one
+MIN_GROWTH = 1.05  # growth of the settled units after which an adaptive split is computed anew
 OUTSIDE = "outcomes that came to this process of units outside the experiment (never assigned, or not counted)"
 TESTER = "the hash of the tester's name, in the journal's earlier changes of the experiment"
 HOLDOUT = "\x1fholdout"  # the name under which units are hashed for the holdout: of no application
@@ -169,13 +169,13 @@ class HostedExperiment:
         return _unit_id(self.engine, unit)
 
     def assign(self, units: Sequence[tuple[str, Any]], count: bool | None = None) -> list[Assignment]:
-        """The arms of units, each with its context; new ones are assigned, in one commit per ``BATCH``.
+        """The arms of units, each with its context; new ones are assigned, in one commit per ``MAX_BATCH``.
 
         ``count``: whether they count from now on, or once they are exposed (None: as the experiment was made)."""
         found: list[Assignment] = []
-        for start in range(0, len(units), BATCH):
+        for start in range(0, len(units), MAX_BATCH):
             found += self._assign(
-                units[start : start + BATCH], not self.definition.exposure if count is None else count
+                units[start : start + MAX_BATCH], not self.definition.exposure if count is None else count
             )
         return found
 
@@ -251,7 +251,7 @@ class HostedExperiment:
         """Journal new units in one commit; another process may be quicker with some of them."""
         split, arms = self._shares(made), _arms(made)
         left = dict(new)
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             groups: dict[str, list[Write]] = {}  # by the database of their units
             firsts: dict[str, tuple[str, int]] = {}
             for unit, (context, tokens) in left.items():
@@ -323,7 +323,7 @@ class HostedExperiment:
     def _keep(self, id: str, arm: str, p: float, counts: bool) -> None:
         with self._lock:
             self._known[id] = arm, p, counts
-            while len(self._known) > REMEMBERED:
+            while len(self._known) > MAX_REMEMBERED:
                 del self._known[next(iter(self._known))]
 
     def expose(self, units: Sequence[str]) -> list[bool]:
@@ -344,7 +344,7 @@ class HostedExperiment:
         """Let units that were assigned count from here on; the ids of those that are in the experiment."""
         counted = {id for id in ids if (known := self._known.get(id)) is not None and known[2]}
         left = [id for id in dict.fromkeys(ids) if id not in counted]
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             assigned = self._assigned(left)
             try:
                 self._expose(assigned)
@@ -370,10 +370,10 @@ class HostedExperiment:
             self._keep(id, played_arm(decision), decision.p[decision.arm], counts or not made.stopped)
 
     def outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
-        """Take in outcomes, ``BATCH`` in a commit: unit, value, metric (None: the goal), and an id that counts once."""
+        """Take in outcomes, ``MAX_BATCH`` per commit: unit, value, metric (None: the goal), and an id to count once."""
         found: list[OutcomeReceipt] = []
-        for start in range(0, len(outcomes), BATCH):
-            found += self._outcome(outcomes[start : start + BATCH])
+        for start in range(0, len(outcomes), MAX_BATCH):
+            found += self._outcome(outcomes[start : start + MAX_BATCH])
         return found
 
     def _outcome(self, outcomes: Sequence[tuple[str, float, str | None, str | None]]) -> list[OutcomeReceipt]:
@@ -498,9 +498,9 @@ class HostedExperiment:
                 raise
             return self._moving[1]
         n = float(lifts.n)
-        if not self._moving[1] or n > REFRESH * self._moving[0]:
+        if not self._moving[1] or n > MIN_GROWTH * self._moving[0]:
             split = np.full(K, 1.0 / K)
-            if np.all(lifts.units >= FIRST):
+            if np.all(lifts.units >= MIN_UNITS):
                 drawn = stream(int(n), f"split of {self.name}").standard_normal((4000, K))
                 drawn = lifts.means + np.maximum(lifts.standard_errors, 1e-12) * drawn
                 best = drawn.argmax(axis=1) if made.goal.direction == "up" else drawn.argmin(axis=1)
@@ -532,7 +532,7 @@ class HostedExperiment:
         ``edit`` gives what changes of the definition as it is: anew, where somebody else changed it meanwhile.
         """
         by, why = read_said(by, why)
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             before = self.definition
             line = LogLine(self.engine.now(), what, by, why)
             made = msgspec.structs.replace(before, **edit(before), log=(*before.log, line))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from armwise.service.engine.engine import Engine
     from armwise.service.engine.interface import ServedEngine
 
-PIECE = 1000  # events that are read at once
+MAX_PIECE = 1000  # events that are read at once
 SETTLING = 1000  # milliseconds until all events of a time can be read; those of several databases are then in order
 Place = tuple[int, int]  # a journal, and the number of an event in it
 
@@ -126,7 +126,7 @@ class OutcomeReader:
             ordered = itertools.takewhile(
                 lambda each: each[1].time < until, heapq.merge(*parts, key=lambda each: each[1].time)
             )
-            while rows := list(itertools.islice(ordered, PIECE)):
+            while rows := list(itertools.islice(ordered, MAX_PIECE)):
                 self._take(rows)
                 for part, row in rows:
                     self._seqs[engines[part]] = row.seq
@@ -136,7 +136,7 @@ class OutcomeReader:
 
     def _rows(self, part: int, engine: Engine, journal: Journal) -> Iterator[tuple[int, Row]]:
         seq = self._seqs.get(engine, 0)
-        while rows := journal.after(seq, PIECE):
+        while rows := journal.after(seq, MAX_PIECE):
             yield from ((part, row) for row in rows)
             seq = rows[-1].seq
 
@@ -205,7 +205,7 @@ class OutcomeReader:
         return _Unit(row.id, (part, row.seq), row.time, row.time + decision.window, arm, shares)
 
     def _settle(self, journals: list[Journal], app: str, now: int) -> None:
-        while some := self._windowed[app].closed(now, 2 * PIECE):
+        while some := self._windowed[app].closed(now, 2 * MAX_PIECE):
             stand: dict[str, float] = {}
             for part, journal in enumerate(journals):
                 asked = [(app, unit.id) for unit in some if unit.place[0] == part]

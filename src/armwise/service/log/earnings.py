@@ -24,10 +24,10 @@ MAX_DECISIONS = 50_000  # that are remembered, the newest; at times twice as man
 MAX_ARMS = 50  # with a row of their own, those that were shown most
 MAX_POINTS = 120  # of a curve
 MIN_DECISIONS = 100  # decisions at least that a rate at the time is the mean of
-LATELY = 2_000  # decisions of which an arm's share is told
+MAX_RECENT = 2_000  # decisions of which an arm's share is told
 OTHER = "other"  # the arms beyond
 Z = 1.96
-ENOUGH = 0.99  # of what comes, that a recommended window covers
+MIN_COVERED = 0.99  # of what comes, that a recommended window covers
 
 _TABLE = np.dtype(
     [
@@ -78,7 +78,7 @@ class Delays(NamedTuple):
         if not len(self.means):
             return None
         steps = np.abs(np.diff(self.means, prepend=self.begins)).cumsum()
-        return float(self.ages[int(np.searchsorted(steps, ENOUGH * steps[-1]))])
+        return float(self.ages[int(np.searchsorted(steps, MIN_COVERED * steps[-1]))])
 
     @property
     def window(self) -> float | None:
@@ -199,7 +199,7 @@ class Judgement:
     def arms(self) -> list[dict[str, Any]]:
         """A row per arm: how often it was shown, its share of the newest decisions, what it earned."""
         shown = np.bincount(self._all["arm"], minlength=len(self._arms))
-        newest = self._all["arm"][-LATELY:]
+        newest = self._all["arm"][-MAX_RECENT:]
         lately = np.bincount(newest, minlength=len(self._arms)) / max(1, len(newest))
         order = [int(k) for k in np.argsort(-shown, kind="stable") if shown[k]]
         named = order if len(order) <= MAX_ARMS else order[: MAX_ARMS - 1]

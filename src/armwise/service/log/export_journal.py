@@ -25,7 +25,7 @@ FORMATS = {
 # A page is read in about a millisecond, after which requests may go first. Pages of 500 rows took five to seven, and no
 # less over all: decisions waited for them (benchmarks/serve_beside.py).
 MAX_PAGE_BYTES = 1 << 17  # of the rows' bodies, about
-_PIECE = 1 << 17  # bytes of text that are sent at a time
+_MAX_PIECE_BYTES = 1 << 17  # bytes of text that are sent at a time
 
 
 class Outcome(msgspec.Struct, repr_omit_defaults=True):
@@ -208,7 +208,7 @@ def pieces_of(
     for entry in chosen:
         lines += (shape(entry), b"\n")
         size += len(lines[-2])
-        if size > _PIECE:
+        if size > _MAX_PIECE_BYTES:
             yield b"".join(lines)
             lines, size = [], 0
     if lines:

@@ -7,7 +7,7 @@ from typing import Any
 
 from armwise.service.log.export_journal import Entry, Outcome, played_arm
 
-ROWS, BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
+MAX_ROWS, MAX_BYTES = 10_000, 8 << 20  # in a row group: whichever is reached first
 
 
 class Missing(Exception):
@@ -110,7 +110,7 @@ def row_groups(entries: Iterable[Entry]) -> Iterator[bytes]:
         for entry in entries:
             rows.append(_columns(entry))
             size += len(entry.row.body) + sum(map(len, entry.decision.arms)) + 64 * len(entry.outcomes)
-            if len(rows) == ROWS or size > BYTES:
+            if len(rows) == MAX_ROWS or size > MAX_BYTES:
                 writer.write_table(pa.Table.from_pylist(rows, columns))
                 rows, size = [], 0
                 yield sink.take()

@@ -2,8 +2,8 @@
 
 First the journal is made to begin later: the models of the last snapshots become those that a replay begins with, so
 that no event before them is needed for learning any more. Then decisions go, whole, with all that happened to them, at
-most ``BATCH`` per transaction of the writer. One with events after the new beginning waits for the next time. By its
-age a decision goes only when its window is over, rewarded or not: what is left is never selected by outcome.
+most ``MAX_BATCH`` per transaction of the writer. One with events after the new beginning waits for the next time. By
+its age a decision goes only when its window is over, rewarded or not: what is left is never selected by outcome.
 
 The models stay as they are: what decisions taught, they taught.
 """
@@ -34,11 +34,11 @@ from armwise.service.log.verify import chained, sum_of, weight
 log = logging.getLogger("armwise.service")
 EVERY = 600.0  # seconds between two turns
 SOON = 5.0  # seconds until a leading process finds an erasure that another one took
-BATCH = 50  # decisions that go in one transaction: requests wait for it
+MAX_BATCH = 50  # decisions that go in one transaction: requests wait for it
 MAX_LOOKED_UP = 100_000  # decisions that are looked up before they go
 MAX_REST = 2.0  # seconds between erasures: three times as long as the last ones took, and no longer
 MAX_ANSWERS = 10_000  # of erasures that were done together
-TRIES = 3  # to drop what was found, where a model is made anew meanwhile
+MAX_TRIES = 3  # to drop what was found, where a model is made anew meanwhile
 T = TypeVar("T")
 Key = tuple[str, str]
 
@@ -148,7 +148,7 @@ class Retention:
             turn = self._turn(journal, seq)
             assert turn is not None  # it has this erasure, even if the leading process has done it meanwhile
             if self._engine.leader:
-                self._carry_out(journal, turn, TRIES)
+                self._carry_out(journal, turn, MAX_TRIES)
             else:
                 self._close(journal, turn.search)
                 self._note(journal, turn, None, "")
@@ -439,8 +439,8 @@ def _pages(journal: Journal, start: int, end: int) -> Iterator[list[Any]]:
 
 def _decisions_in_batches(found: dict[Key, list[int]], alone: list[int]) -> Iterator[dict[Key, list[int]]]:
     keys = list(found)
-    for at in range(0, len(keys), BATCH):
-        yield {key: found[key] for key in keys[at : at + BATCH]}
+    for at in range(0, len(keys), MAX_BATCH):
+        yield {key: found[key] for key in keys[at : at + MAX_BATCH]}
     for chunk in chunks(alone):
         yield {("", ""): list(chunk)}
 

@@ -28,8 +28,8 @@ MIN_DECISIONS = 2000  # before the tests are believed
 # Decisions times the squared mean reward over its variance, and the sum of two tests in standard deviations. What
 # matters grows as decisions do: where arms change places with a value of the context, at rates of 2 to 6 %, the sum is
 # about 2 after 5,000 decisions and 12 after 13,000, and -3 on average where columns say nothing.
-ENOUGH = 250.0
-START, MAX_SUM = -0.5, 2.0  # the sum below which columns are held to say nothing, at ``ENOUGH`` and at most
+MIN_INFORMATION = 250.0
+START, MAX_SUM = -0.5, 2.0  # the sum below which columns are held to say nothing, at ``MIN_INFORMATION`` and at most
 MAX_DIM = 1024  # beyond, sums of as many squared numbers are not worth their memory
 GROWTH = 1.1  # of the decisions between two looks
 
@@ -83,9 +83,9 @@ class ArmsAlone(saving.Saved):
         if n < MIN_DECISIONS or not variance > 0.0:
             return
         known = total * total / (n * variance)
-        if known >= ENOUGH:
+        if known >= MIN_INFORMATION:
             found = surplus(self.ridge.models, self.crossed, self.sums, variance)
-            self.decides = found < min(MAX_SUM, START + known / ENOUGH - 1.0)
+            self.decides = found < min(MAX_SUM, START + known / MIN_INFORMATION - 1.0)
 
     def fade(self, keep: float) -> None:
         """Let what was learnt so far count ``keep`` times as much as before."""

@@ -35,11 +35,11 @@ log = logging.getLogger("armwise.service")
 _PUBLIC = {("healthz",), ("readyz",), ("openapi.json",), ("",)}  # say nothing of what is stored
 _WHOLE = {"metrics", "v1/agents", *(route.path for route in (*evaluate_flags.ROUTES, *track.ROUTES))}
 # They tell of all applications: one that cannot be served is no reason to refuse them.
-_DRAINED = 256 << 20  # bytes of a body too large that are read and thrown away
+_MAX_DRAINED_BYTES = 256 << 20  # bytes of a body too large that are read and thrown away
 BODY_TIMEOUT = 20.0  # seconds that a body may take, and more for what has come of it
 MIN_BODY_RATE = 4096  # bytes per second
 PROBE_WAIT = 1.0  # seconds that readiness waits for a probe of the journal
-_TAKEN = 65536  # bytes that a reader must take within ``send_timeout``
+_MIN_READ_BYTES = 65536  # bytes that a reader must take within ``send_timeout``
 _SCHEME = re.compile("^https?://")
 _KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key")
 
@@ -390,7 +390,7 @@ async def _drain(receive: Receive) -> None:
     """Read a body away, within bounds: a client that is still sending when it is cut off never reads the reason."""
     deadline, size = time.monotonic() + 10.0, 0
     with contextlib.suppress(TimeoutError):
-        while size < _DRAINED and time.monotonic() < deadline:
+        while size < _MAX_DRAINED_BYTES and time.monotonic() < deadline:
             message = await asyncio.wait_for(receive(), 1.0)
             size += len(message.get("body", b""))
             if not message.get("more_body", False):
@@ -418,7 +418,7 @@ async def _send(send: Send, receive: Receive, response: Response, head: bool, pa
 
 async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, None], patience: float) -> bool:
     """Send pieces as they come, until there are no more or the reader is gone; False if they cannot be had any more,
-    or the reader does not take ``_TAKEN`` bytes within ``patience`` seconds."""
+    or the reader does not take ``_MIN_READ_BYTES`` bytes within ``patience`` seconds."""
     gone = asyncio.ensure_future(_gone(receive))
     step: asyncio.Future[bytes] | None = None
     try:
@@ -434,12 +434,12 @@ async def _stream(send: Send, receive: Receive, pieces: AsyncGenerator[bytes, No
             except Exception as error:
                 log.error("a response was interrupted: %s", error)
                 return False
-            for start in range(0, len(piece), _TAKEN):
-                part = piece[start : start + _TAKEN]
+            for start in range(0, len(piece), _MIN_READ_BYTES):
+                part = piece[start : start + _MIN_READ_BYTES]
                 async with asyncio.timeout(patience):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
     except TimeoutError:
-        log.warning("a client read less than %d bytes in %g s: connection closed", _TAKEN, patience)
+        log.warning("a client read less than %d bytes in %g s: connection closed", _MIN_READ_BYTES, patience)
         return False
     finally:
         gone.cancel()

@@ -25,9 +25,9 @@ from armwise.service.web.logging import set_up
 from armwise.service.web.offload import in_thread
 
 log = logging.getLogger("armwise.service")
-GRACE = 5  # seconds that open requests get when the service stops
+MAX_GRACE = 5  # seconds that open requests get when the service stops
 MAX_CONNECTIONS = 10_000  # open at once; beyond, requests get 503
-LAST = 20  # seconds after these for learning and storing what is there
+MAX_STOPPING = 20  # seconds after these for learning and storing what is there
 
 
 def greeting(address: str, keyed: bool, arms: Sequence[str] = ()) -> str:
@@ -75,8 +75,8 @@ class _Server(uvicorn.Server):
 
     def _end_anyway(self) -> None:
         """Whatever hangs, such as a database that does not answer, cannot hold the process: nothing waits for it."""
-        time.sleep(GRACE + LAST)
-        log.error("the shutdown hangs %s s after the signal: exit without it", GRACE + LAST)
+        time.sleep(MAX_GRACE + MAX_STOPPING)
+        log.error("the shutdown hangs %s s after the signal: exit without it", MAX_GRACE + MAX_STOPPING)
         os._exit(1)  # what was acknowledged is durable; the rest was promised to nobody
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -114,7 +114,7 @@ def serve(config: Config, out: TextIO, as_json: bool = False, read: Callable[[],
         gc.set_threshold(20_000, 20, 50)
         options = uvicorn.Config(
             service, log_config=None, access_log=False, lifespan="on", proxy_headers=False, server_header=False,
-            date_header=False, timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
+            date_header=False, timeout_graceful_shutdown=MAX_GRACE, timeout_keep_alive=30, backlog=2048, ws="none",
             limit_concurrency=MAX_CONNECTIONS, http=BoundedHeaders,
         )  # fmt: skip
         server = _Server(options, service, text, out, read)

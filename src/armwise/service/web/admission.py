@@ -15,17 +15,17 @@ from armwise.service.web.offload import run_in
 if TYPE_CHECKING:
     from armwise.service.web.http import Call
 
-_TINY = 4096  # bytes; smaller bodies hold at most MIN_MAX_PAIRS pairs (two bytes per token) and take at most 5 ms
-SMALL = 8192  # bytes that the event loop always parses itself: 4000 one-digit numbers take 10 ms
-_COMMAS = 2000  # limit for larger bodies: the pairs of 2001 features
-FEW_PAIRS = 250_000  # pairs crossed on the event loop: about a millisecond
+_MAX_UNCOUNTED_BYTES = 4096  # such bodies hold at most MIN_MAX_PAIRS pairs (two bytes per token): 5 ms at most
+MAX_BYTES_ON_LOOP = 8192  # bytes that the event loop always parses itself: 4000 one-digit numbers take 10 ms
+_MAX_COMMAS_ON_LOOP = 2000  # limit for larger bodies: the pairs of 2001 features
+MAX_PAIRS_ON_LOOP = 250_000  # pairs crossed on the event loop: about a millisecond
 T = TypeVar("T")
 _THREADS = ThreadPoolExecutor(2, "armwise-heavy")  # read requests have another pool
 
 
 def large(body: bytes) -> bool:
     """Return whether parsing this body would block the event loop for too long."""
-    return len(body) > SMALL and body.count(b",") > _COMMAS
+    return len(body) > MAX_BYTES_ON_LOOP and body.count(b",") > _MAX_COMMAS_ON_LOOP
 
 
 async def aside(apart: bool, work: Callable[[], T]) -> T:
@@ -44,11 +44,12 @@ def heavy(call: Call, contexts: Sequence[PackedTokens], arms: ArmTokens, named: 
 
     ``named``: the arms come from a catalogue, not from the body.
     """
-    if len(call.body) <= _TINY and len(contexts) == 1 and not named:
+    if len(call.body) <= _MAX_UNCOUNTED_BYTES and len(contexts) == 1 and not named:
         return False
     model = call.engine.model(call.application)
     n, numbers = pairs(contexts, arms), arms.n * model.encoder.dim
-    if max(n, len(contexts) * numbers) <= FEW_PAIRS or model.agent.sees != "features":  # other encoders cross nothing
+    crosses = model.agent.sees == "features"
+    if not crosses or max(n, len(contexts) * numbers) <= MAX_PAIRS_ON_LOOP:
         return False
     most = model.settings.max_pairs
     if n > most:

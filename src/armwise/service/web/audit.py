@@ -9,8 +9,8 @@ from armwise.service.web.http import Call, Route
 
 log = logging.getLogger("armwise.audit")
 log.setLevel(logging.INFO)  # independent of the level of the other logs
-PER_MINUTE = 5  # refused keys logged per address and minute
-ADDRESSES = 1000  # addresses counted separately per minute
+MAX_PER_MINUTE = 5  # refused keys logged per address and minute
+MAX_ADDRESSES = 1000  # addresses counted separately per minute
 NOBODY = "(no key)"  # on loopback, if no keys are configured
 
 
@@ -35,12 +35,12 @@ class RefusedKeys:
         self.total += 1
         minute = int(time.monotonic() // 60.0)
         if minute != self._minute:
-            unsaid = sum(n - PER_MINUTE for n in self._counts.values() if n > PER_MINUTE)
+            unsaid = sum(n - MAX_PER_MINUTE for n in self._counts.values() if n > MAX_PER_MINUTE)
             if unsaid:
                 log.warning("more keys were refused", extra={"data": {"requests": unsaid}})
             self._minute, self._counts = minute, {}
-        if address not in self._counts and len(self._counts) >= ADDRESSES:
+        if address not in self._counts and len(self._counts) >= MAX_ADDRESSES:
             address = "others"
         n = self._counts[address] = self._counts.get(address, 0) + 1
-        if n <= PER_MINUTE:
+        if n <= MAX_PER_MINUTE:
             log.warning("a key was refused", extra={"data": {"address": address, "path": path[:200]}})

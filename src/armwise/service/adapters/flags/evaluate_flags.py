@@ -37,7 +37,7 @@ from armwise.service.web.v1.schemas import schema_only
 
 MAX_UNIT = 4096  # characters of a targeting key
 MAX_FLAGS = 1000  # in one bulk evaluation
-KEPT = 100_000  # answers that are kept, so that evaluating again costs no look into the journal
+MAX_KEPT = 100_000  # answers that are kept, so that evaluating again costs no look into the journal
 
 
 _UNIT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_UNIT}
@@ -264,7 +264,7 @@ async def decided(call: Call, flags: list[tuple[str, Flag]], unit: Unit, apart: 
     for key, flag in flags:
         one = found[key]
         if isinstance(one, Answer):
-            if len(kept) >= KEPT:
+            if len(kept) >= MAX_KEPT:
                 kept.clear()
             kept[key, flag.decision(unit.key, now)] = one
     return list(found.items())

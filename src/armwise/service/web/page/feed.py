@@ -13,8 +13,8 @@ from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.events import Row
 from armwise.service.journal.journal import Journal
 
-BACK = 100_000  # events per database read at first
-PIECE = 50  # events per read
+MAX_EVENTS_BACK = 100_000  # events per database read at first
+MAX_PIECE = 50  # events per read
 
 
 def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
@@ -31,7 +31,7 @@ class Source:
         self.journal: Journal = engine.open_journal()
         self.journal.connection.statement_timeout = STALL
         self.forgotten = engine.forgotten(app)  # True: the log was deleted, read nothing more
-        self.seq = max(self.forgotten, self.journal.last()[0] - BACK)
+        self.seq = max(self.forgotten, self.journal.last()[0] - MAX_EVENTS_BACK)
         self.rows: collections.deque[Row] = collections.deque()  # read, not yet consumed
         self.ended = False
 
@@ -39,14 +39,14 @@ class Source:
         """Skip to the newest events if more arrive than can be read."""
         self.ended = False
         last = self.journal.last()[0]
-        if last - self.seq > 2 * BACK:
-            self.seq = last - BACK
+        if last - self.seq > 2 * MAX_EVENTS_BACK:
+            self.seq = last - MAX_EVENTS_BACK
             self.rows.clear()
 
     def read(self) -> None:
         """Read more events; after the end is reached, not again before the next look."""
         while not self.rows and not self.ended:
-            found = self.journal.after(self.seq, PIECE)
+            found = self.journal.after(self.seq, MAX_PIECE)
             self.ended = not found
             if found:
                 self.seq = found[-1].seq

@@ -18,7 +18,7 @@ from armwise.service.model.model import DrawRequest, Model
 from armwise.service.model.uplift import Weights, uplift_interval
 
 MAX_SECONDS = 0.25  # seconds of CPU time per decision above which a policy is dropped
-ENOUGH = 30  # effective sample size that an interval needs
+MIN_SAMPLE_SIZE = 30  # effective sample size that an interval needs
 MAX_UNKNOWN = 0.05  # share of uncovered decisions above which only bounds are shown
 MAX_JUDGED = 50_000  # decisions kept per policy
 
@@ -46,7 +46,7 @@ def over(interval: Interval, policy: Weights) -> dict[str, Any]:
     """Return the live policy's difference to another policy, as the page shows it."""
     numbers = interval._asdict() | {"warning": ""}
     if interval.n and unknown_of(policy) > MAX_UNKNOWN:
-        numbers |= {"value": None, "warning": _doubts(policy, interval.n, float(ENOUGH))[0]}
+        numbers |= {"value": None, "warning": _doubts(policy, interval.n, float(MIN_SAMPLE_SIZE))[0]}
     return numbers
 
 
@@ -55,7 +55,7 @@ def _doubts(policy: Weights, n: int, ess: float) -> list[str]:
     missing = unknown_of(policy)
     if missing > 0.001:
         doubts.append(f"{missing:.1%} of its decisions are arms that are never tried here")
-    if n and ess < ENOUGH:
+    if n and ess < MIN_SAMPLE_SIZE:
         doubts.append(f"too few decisions answer the question: effective sample size {ess:.0f} of {n}")
     return doubts
 

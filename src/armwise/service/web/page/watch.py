@@ -1,7 +1,7 @@
 """The numbers of the live page, updated from the journals while a reader is connected.
 
 Memory and CPU time are bounded for any application. A few numbers are kept per decision
-(``log.earnings``); the compared policies read decisions again from the journal, as many as ``WORK`` seconds
+(``log.earnings``); the compared policies read decisions again from the journal, as many as ``MAX_WORK`` seconds
 per look allow; the oldest are skipped if there are more.
 """
 
@@ -27,11 +27,11 @@ from armwise.service.model.versions import by_role
 from armwise.service.web.page.feed import Feed, Source
 from armwise.service.web.page.rivals import Rival, over, shown
 
-SHOWN = 12  # decisions listed
-LATELY = 500  # judged decisions in the current rate
-JUDGED = 2_000  # decisions queued for the compared policies
-EXPECTED = 10  # newest decisions for which the model's expectations are shown
-WORK = 0.3  # seconds of CPU time per look, for reading and again for judging
+MAX_SHOWN = 12  # decisions listed
+MAX_RECENT = 500  # judged decisions in the current rate
+MAX_QUEUED = 2_000  # decisions queued for the compared policies
+MAX_EXPECTED = 10  # newest decisions for which the model's expectations are shown
+MAX_WORK = 0.3  # seconds of CPU time per look, for reading and again for judging
 
 
 class Watch:
@@ -47,7 +47,7 @@ class Watch:
         """Start with empty statistics."""
         model = self._engine.model(self._app)
         self._settings = model.settings
-        self._recent: collections.deque[tuple[Source, dict[str, Any]]] = collections.deque(maxlen=SHOWN)
+        self._recent: collections.deque[tuple[Source, dict[str, Any]]] = collections.deque(maxlen=MAX_SHOWN)
         self._earnings, self._read_until = Earnings(), 0
         bounds = model.settings.rule == EARLIEST and model.rewards  # a sum of rewards may exceed the range
         self._range = list(bounds or [0.0, 1.0])
@@ -61,7 +61,7 @@ class Watch:
         creation = self._feed.sources[0].engine.configured(self._app)[1] or Creation()
         built = rivals(msgspec.structs.replace(creation, settings=settings))
         self._rivals, self._judged_within = [Rival(name, each) for name, each in built.items()], horizon
-        self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=JUDGED)
+        self._to_judge: collections.deque[tuple[Source, int, float]] = collections.deque(maxlen=MAX_QUEUED)
         self._given: set[tuple[int, int]] = set()  # decisions seen or queued
         self._worth: dict[tuple[int, int], float] = {}  # of judged decisions, as of the last look
         self._skipped = 0
@@ -73,7 +73,7 @@ class Watch:
             if not self._answer or self._engine.system.monotonic() - self._looked_at > 0.8:
                 judgement = self._judgement()
                 self._give(judgement)
-                self._judge(self._engine.system.thread_time() + WORK)
+                self._judge(self._engine.system.thread_time() + MAX_WORK)
                 self._answer, self._looked_at = self._shown(judgement), self._engine.system.monotonic()
             return self._answer
 
@@ -104,7 +104,7 @@ class Watch:
         """Return the rewards per decision as of now, or as of the time up to which events were read."""
         self._feed.look()
         now = self._engine.now()
-        for source, row in self._feed.rows(self._engine.system.thread_time() + WORK):
+        for source, row in self._feed.rows(self._engine.system.thread_time() + MAX_WORK):
             self._read_until = row.time
             with contextlib.suppress(ValueError):  # damage is reported elsewhere
                 self._take(source, row)
@@ -140,7 +140,7 @@ class Watch:
             if (journal, seq) in self._given or journal not in sources:
                 continue
             self._given.add((journal, seq))
-            self._skipped += len(self._to_judge) == JUDGED
+            self._skipped += len(self._to_judge) == MAX_QUEUED
             self._to_judge.append((sources[journal], seq, value))
 
     def _judge(self, until: float) -> None:
@@ -159,7 +159,7 @@ class Watch:
     def _shown(self, judgement: Judgement) -> dict[str, Any]:
         engine, model = self._engine, self._engine.model(self._app)
         sources, ends, mean = self._feed.sources, judgement.ends, judgement.mean()
-        lately, rate = judgement.lately(LATELY)
+        lately, rate = judgement.lately(MAX_RECENT)
         late, moved = judgement.late
         delays, cohort = judgement.delays(), judgement.cohort
         random, first = judgement.at_random(), judgement.the_first()
@@ -201,7 +201,7 @@ class Watch:
                 "points": delays.points(), "oldest": delays.oldest, "window": model.settings.window,
                 "enough": delays.enough, "recommended": delays.window, "late": late, "learn": model.learns,
             },
-            "arms": self._arms(judgement, self._engine.system.thread_time() + WORK / 2),
+            "arms": self._arms(judgement, self._engine.system.thread_time() + MAX_WORK / 2),
             "positions": judgement.positions(),
             "policies": policies,
             "waiting": len(self._to_judge), "skipped": self._skipped,
@@ -223,7 +223,7 @@ class Watch:
         """Return the arms, each with the model's mean expected reward over the newest decisions that offered it."""
         expected: dict[str, list[float]] = {}
         model = self._engine.model(self._app)
-        for source, each in list(self._recent)[-EXPECTED:]:
+        for source, each in list(self._recent)[-MAX_EXPECTED:]:
             if self._engine.system.thread_time() > until or source not in self._feed.sources:
                 break
             decision = _decision(source, each["seq"])

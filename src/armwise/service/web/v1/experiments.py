@@ -11,7 +11,7 @@ import msgspec
 
 from armwise.features.encoding.tokens import InvalidInput, why
 from armwise.service.experiments.definition import Definition
-from armwise.service.experiments.hosted import BATCH, HostedExperiment, create, definitions
+from armwise.service.experiments.hosted import MAX_BATCH, HostedExperiment, create, definitions
 from armwise.service.experiments.report import report_data, report_html
 from armwise.service.web.http import Call, Problem, Response, Route, reply
 from armwise.service.web.offload import in_thread
@@ -169,8 +169,8 @@ def _read(body: bytes, kind: Any) -> Any:
 
 
 def _few(items: list[Any]) -> list[Any]:
-    if not 0 < len(items) <= BATCH:
-        raise InvalidInput(f"send 1 to {BATCH} at a time, got {len(items)}")
+    if not 0 < len(items) <= MAX_BATCH:
+        raise InvalidInput(f"send 1 to {MAX_BATCH} at a time, got {len(items)}")
     return items
 
 
