@@ -11,6 +11,7 @@ from armwise.core.agent import Choice
 from armwise.features.encoding.arms import read_arms
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.engine.rollout import add_version, remove_version
 from armwise.service.journal.databases.sqlite import SQLite
 from armwise.service.journal.events import Creation
 from armwise.service.model.build import build_model
@@ -188,3 +189,14 @@ def test_versions_count_the_arm_that_was_drawn_whoever_drew_it(first: dict[str, 
         held.journaled(seq)
     assert draws(0.4) == ("free" if budgets[1] else "paid")
     assert draws(0.9) == ("free" if budgets[0] else "paid")
+
+
+def test_nothing_is_kept_of_versions_that_were_removed(engine):
+    """Each left two copies of its agent behind: whoever tries another one every day ran out of memory."""
+    for k in range(3):
+        add_version(engine, "shop", f"try{k}", Creation(agent=AGENT), share=0.5)
+        engine.decide("shop", b"{}", ARMS)
+        remove_version(engine, "shop", f"try{k}")
+    add_version(engine, "shop", "stays", Creation(agent=AGENT), share=0.5)
+    engine.wait_learnt()
+    assert set(engine.learner._in_flight["shop"]) == {"", "stays"}

@@ -71,7 +71,7 @@ class Learner:
         self._journal: Journal | None = None
         self._committed: deque[Row] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
-        self._in_flight: dict[tuple[str, str], InFlight] = {}
+        self._in_flight: dict[str, dict[str, InFlight]] = {}
         self._recent: dict[int, Row] = {}  # decisions whose rewards may come soon
         self._saving = system.lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
@@ -311,11 +311,12 @@ class Learner:
 
     def _share_in_flight(self, app: str, model: Model) -> None:
         """Let a model, and the versions beside it, count what is under way, whichever copy drew it."""
-        if (app, "") not in self._in_flight:
-            self._in_flight[app, ""] = InFlight()
-        leading = model.in_flight = self._in_flight[app, ""]
+        known = self._in_flight.setdefault(app, {})
+        leading = model.in_flight = known.setdefault("", InFlight())
         for name, challenger in model.versions.items():
-            challenger.model.in_flight = self._in_flight.setdefault((app, name), InFlight(leading))
+            challenger.model.in_flight = known.setdefault(name, InFlight(leading))
+        if len(known) > 1 + len(model.versions):  # each has copies of an agent
+            self._in_flight[app] = {name: one for name, one in known.items() if not name or name in model.versions}
 
     def _to_serve(self) -> dict[str, Model]:
         names = None if self._applications is None else set(self._applications)
