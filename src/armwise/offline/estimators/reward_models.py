@@ -66,6 +66,11 @@ class RidgeSums:
             dim = X.shape[1]
             self.gram, self.moment = np.zeros((*shape, dim, dim)), np.zeros((*shape, dim))
         group = folds * shape[1] + models
+        if X.shape[1] == 1:  # the 1 alone: no context
+            size = shape[0] * shape[1]
+            self.gram += np.bincount(group, minlength=size).reshape(self.gram.shape)
+            self.moment += np.bincount(group, rewards, size).reshape(self.moment.shape)
+            return
         order = by_group(group, shape[0] * shape[1])
         X, rewards, group = X.take(order, axis=0), rewards[order], group[order]
         starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
