@@ -61,6 +61,16 @@ def test_what_was_planted_is_found(table: str, line: str) -> None:
     assert line in table.splitlines()
 
 
+def test_the_package_keeps_to_the_rules_of_its_tree() -> None:
+    """Doctests are for the public API alone; a folder has at most 14 files, and no name repeats."""
+    asked = [sys.executable, str(ROOT / "tools" / "measure-house")]
+    lines = subprocess.run(asked, text=True, capture_output=True, check=True).stdout.splitlines()
+    assert "| doctests on internals | 0 |" in lines, [line for line in lines if line.startswith("- doctest")]
+    for rule in ("folders of more than 14 files", "class names that repeat", "file names that repeat"):
+        assert f"| {rule} | 0: none |" in lines
+    assert "| layers | 9 |" in lines
+
+
 def test_a_walk_counts_files_functions_and_changes_of_file() -> None:
     """One decision in memory is a few functions of the package; none, or thousands, would mean a broken trace."""
     asked = [sys.executable, str(ROOT / "tools" / "trace-walks"), "memory"]
