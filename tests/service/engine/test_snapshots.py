@@ -87,6 +87,41 @@ def test_no_commit_waits_for_a_snapshot(engines: Make, monkeypatch: pytest.Monke
     saving.join()
 
 
+def test_the_log_is_copied_and_models_are_stored_while_events_come_faster_than_they_are_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The learner did both when nothing was left to learn: at full load the log grew to 64 MB, and the commit that had
+    to copy it kept all others waiting."""
+    engine = Engine(SQLite(tmp_path / "journal.db"), {"shop": Creation()}, publish_every=0.0, snapshot_every=0.01)
+    engine.start()
+    learner, copied, saved = engine.learner, threading.Event(), threading.Event()
+    assert learner._journal is not None
+    fold, tidy, save = learner._fold, learner._journal.connection.tidy, learner.save
+
+    def endless() -> bool:
+        return fold() or not (copied.is_set() and saved.is_set())
+
+    def tidy_and_say(seq: int) -> None:
+        tidy(seq)
+        copied.set()
+
+    def save_and_say() -> None:
+        save()
+        saved.set()
+
+    monkeypatch.setattr(learner._journal.connection, "tidy", tidy_and_say)
+    monkeypatch.setattr(learner, "save", save_and_say)
+    monkeypatch.setattr(learner, "_fold", endless)
+    try:
+        engine.decide("shop", b"{}", ARMS)
+        assert copied.wait(10.0)
+        assert saved.wait(10.0)
+    finally:
+        copied.set()
+        saved.set()
+        engine.stop()
+
+
 def test_an_application_that_broke_is_folded_from_its_events_again(tmp_path: Path) -> None:
     """Its last snapshot is older than what the others have: what came between must not be left out."""
     path = tmp_path / "journal.db"

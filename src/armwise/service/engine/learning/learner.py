@@ -187,41 +187,45 @@ class Learner:
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        saved_at = self._system.monotonic()
+        saved_at, more = self._system.monotonic(), False  # more: there are events to fold, so nothing is waited for
         while True:
-            self.news.wait(timeout=0.2 if self._store.shared else 0.5)
+            if not more:
+                self.news.wait(timeout=0.2 if self._store.shared else 0.5)
             stopping = self._stopping
-            if not stopping and self._publish_every:  # what comes meanwhile is learnt together
-                self._hurry.wait(max(0.02, self._publish_every - (self._system.monotonic() - self._published_at)))
-            self._hurry.clear()
-            self.news.clear()
+            if not more:
+                if not stopping and self._publish_every:  # what comes meanwhile is learnt together
+                    self._hurry.wait(max(0.02, self._publish_every - (self._system.monotonic() - self._published_at)))
+                self._hurry.clear()
+                self.news.clear()
+            more = False
             try:
                 if not self.leader:
                     self._yielding = False
                     self._follow()
                 if stopping or self._system.monotonic() - self._tail_synced_at >= TAIL_SYNC:
                     self._sync_tail()
-                if self.leader:
-                    while self._fold():
-                        self._publish(self._publish_every)
-                    self._publish()
+                if (
+                    self.leader
+                ):  # also where events come faster than they are learnt, the log is copied and models stored
+                    more = self._fold()
+                    self._publish(self._publish_every if more else 0.0)
                     if self._journal is not None:
                         self._journal.connection.tidy(self.position)
-                    due = self._system.monotonic() - saved_at > self._snapshot_every
-                    if self.position > self._saved and (stopping or due or self._yielding or self._saved < 0):
+                    due = self._system.monotonic() - saved_at > self._snapshot_every or self._saved < 0
+                    if self.position > self._saved and (due or (not more and (stopping or self._yielding))):
                         self.save()
                         saved_at = self._system.monotonic()
-                    if self._yielding:
+                    if self._yielding and not more:
                         self._yielding = self.leader = False
                         self._tried_at = self._system.monotonic() + YIELDED
                         self._store.close()
             except Exception:
                 log.exception("learning failed; trying again")
                 self.leader = False  # a fold may be half done, or another lead now: begin again from what is stored
-                self.masters = {}
+                self.masters, more = {}, False
                 if not stopping:
                     self._system.sleep(0.5)
-            if stopping:
+            if stopping and not more:
                 return
 
     def _sync_tail(self) -> None:
