@@ -97,7 +97,7 @@ def test_rows_are_what_the_description_says(context: Any, features: Any, dim: in
     arrays = Scaling.joined(np.array(used, np.uint64), *(np.array([scaling[n][i] for n in used]) for i in (0, 1)))
     arms = [blake2b(b"a\x1eix"), blake2b(b"a\x1eiy")]
     stack = RequestTokens(read_context, tail(arms, [read_features, read_features]))
-    X = HashedRows(dim=dim).rows(stack, Scaling.of(arrays.journal))
+    X = HashedRows(dim=dim).rows(stack, Scaling(arrays.packed))
     assert X[0].tolist() == row(context, "x", features, scaling, dim)  # to the bit
     assert X[1].tolist() == row(context, "y", features, scaling, dim)
 

@@ -6,8 +6,8 @@ from armwise.features.encoding.running_scale import Scaler, Scaling
 from armwise.features.encoding.tokens import RequestTokens, part, tail
 
 
-def test_a_scaling_is_read_back_from_the_journal():
-    assert Scaling.of("").names.size == 0
+def test_nothing_is_scaled_where_the_journal_has_no_scales():
+    assert Scaling(b"").names.size == 0
 
 
 def test_a_scaling_is_the_mean_and_deviation_of_what_varied():

@@ -26,6 +26,16 @@ def test_a_damaged_body_is_named_and_its_kind_is_still_known():
     assert row.is_a(Decision, Reward) and not row.is_a(Decision)
 
 
+def test_scales_are_base64_in_the_journal():
+    """A body that was written when the field was a text is read, and written to the byte again."""
+    body = (
+        b'{"context":{},"arms":["a"],"p":[1.0],"arm":0,"version":0,"window":1,"default":0.0,"scaling":"AAECAwQFBgc="}'
+    )
+    decision = decided(Row(7, 0, "shop", "decision", "e1", body))
+    assert decision.scaling == bytes(range(8))
+    assert msgspec.json.encode(decision) == body
+
+
 def test_an_unknown_kind_is_named():
     with pytest.raises(Damaged, match="event 7 has a kind that this armwise does not know: 'later'"):
         _ = Row(7, 0, "shop", "later", "e1", b"{}").event

@@ -50,7 +50,7 @@ def live(model: Model, n: int, seed: int, useful: bool, columns: tuple[str, ...]
         text, tokens = read_context({name: context[name] for name in columns})
         [drawn] = model.decide([DrawRequest(text, ARMS, rng.random(), tokens)])
         made = Decision(msgspec.Raw(text), ARMS.raws, drawn.p.tolist(), drawn.arm, k, 1, 0.0)
-        made.scaling = drawn.seen.scaling.journal
+        made.scaling = drawn.seen.scaling.packed
         model.register_decisions([Row(2 * k, k, "shop", "decision", "", b"", made, seen=drawn.seen)])
         reward = float(rng.random() < rates[drawn.arm])
         model.apply_outcomes([DecisionOutcome(Reward(reward, 2 * k, lesson=reward), made, drawn.seen)])
@@ -162,7 +162,7 @@ def test_a_model_that_decides_alone_is_a_fold_and_is_merged_copied_and_saved(soo
         text, tokens = read_context(context)
         [drawn] = quick.decide([DrawRequest(text, ARMS, rng.random(), tokens)])
         made = Decision(msgspec.Raw(text), ARMS.raws, drawn.p.tolist(), drawn.arm, k, 1, 0.0)
-        made.scaling, reward = drawn.seen.scaling.journal, float(rng.random() < rates[drawn.arm])
+        made.scaling, reward = drawn.seen.scaling.packed, float(rng.random() < rates[drawn.arm])
         row, outcome = Row(2 * k, k, "shop", "decision", "", b""), Reward(reward, 2 * k, lesson=reward)
         quick.register_decisions([msgspec.structs.replace(row, at_hand=made, seen=drawn.seen)])
         quick.apply_outcomes([DecisionOutcome(outcome, made, drawn.seen)])

@@ -40,7 +40,7 @@ def earned(drift: str, seed: int, changes: bool, n: int = 500) -> tuple[list[flo
         [it] = model.decide([DrawRequest(context, ARMS, u)])
         asked = Decision(
             msgspec.Raw(context), list(ARMS.raws), it.p.tolist(), it.arm, 0, 1, 0.0,
-            scaling=it.seen.scaling.journal,
+            scaling=it.seen.scaling.packed,
         )  # fmt: skip
         model.watch_for_drift(Row(t + 1, t, "shop", "decision", "", b""), asked, it.seen)
         model.learn_default(asked, at_hand=it.seen)

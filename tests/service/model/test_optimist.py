@@ -56,7 +56,7 @@ def test_one_call_is_the_steps_to_the_bit(agent: str, dim: int) -> None:
         assert (ours.arm, ours.p.tobytes(), ours.seen.scaling) == (theirs.arm, theirs.p.tobytes(), theirs.seen.scaling)
         assert ours.seen.chosen_row_only and ours.seen.view.tobytes() == theirs.seen.view[theirs.arm].tobytes()
         made = Decision(msgspec.Raw(text), offered.raws, ours.p.tolist(), ours.arm, k, 1, 0.0, learn=quick.learns)
-        made.scaling = ours.seen.scaling.journal
+        made.scaling = ours.seen.scaling.packed
         row, outcome = Row(k + 1, k, "shop", "decision", "", b""), Reward(float(k % 2), k + 1, lesson=float(k % 2))
         quick.register_decisions([msgspec.structs.replace(row, at_hand=made, seen=ours.seen)])
         slow.register_decisions([msgspec.structs.replace(row, at_hand=made)])  # as a replay does: from the journal
@@ -126,7 +126,7 @@ def test_decisions_registered_together_are_those_registered_one_by_one_to_the_bi
             (text, tokens), offered = read_context(context), read_named_arms(arms)
             [drawn] = quick.decide([DrawRequest(text, offered, rng.random(), tokens)])
             made = Decision(msgspec.Raw(text), offered.raws, drawn.p.tolist(), drawn.arm, k, 9, 0.0)
-            made.scaling = drawn.seen.scaling.journal
+            made.scaling = drawn.seen.scaling.packed
             batch.append(Row(k, k, "shop", "decision", "", b"", made, seen=drawn.seen))
         for row in batch:
             slow.register_decisions([msgspec.structs.replace(row, seen=None)])

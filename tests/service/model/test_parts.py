@@ -75,7 +75,7 @@ def test_an_agent_that_sees_rows_needs_the_features_dim() -> None:
 def test_a_journaled_decision_is_seen_as_it_was_when_it_was_made() -> None:
     view, asked = linucb(), decided([b'"a"'], [0.5])
     arms = ArmTokens(1, read_arm(b'"a"').words)
-    seen = view.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling.of(""))
+    seen = view.see(b"{}", RequestTokens(part(b"{}", "c"), arms), ["a"], Scaling(b""))
     recalled, choice = view.recall_choice(asked, None, "")
     np.testing.assert_array_equal(view.recall(asked).view, seen.view)
     np.testing.assert_array_equal(recalled, seen.view)
@@ -96,12 +96,12 @@ def test_the_number_draws_among_the_offered_arms() -> None:
     p, arm = Draws(aw.UCB1(n_arms=2)).draw(None, [1], 0.7)[:2]
     assert (p.tolist(), arm) == ([1.0], 0)
     assert restricted(np.array([0.5, 0.25, 0.25]), [2, 1]).tolist() == [0.5, 0.5]
-    assert EncodedRequest(None, [1, 0], Scaling.of(""), None).place(0) == 1
+    assert EncodedRequest(None, [1, 0], Scaling(b""), None).place(0) == 1
 
 
 def test_only_the_chosen_row_is_kept_and_learnt() -> None:
-    assert EncodedRequest(np.ones((2, 3)), None, Scaling.of(""), None).kept(0) is None
-    seen = EncodedRequest(np.ones((1, 2)), None, Scaling.of(""), None, True)
+    assert EncodedRequest(np.ones((2, 3)), None, Scaling(b""), None).kept(0) is None
+    seen = EncodedRequest(np.ones((1, 2)), None, Scaling(b""), None, True)
     _, _, n_arms, row, reward, arm, scaling = lesson_of(seen, decided([b'"a"'], [1.0]), 0.5)
     assert (n_arms, row.tolist(), reward, arm, scaling) == (1, [[1.0, 1.0]], 0.5, 0, b"")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 import msgspec
 import numpy as np
 
@@ -26,11 +24,6 @@ class Scaling(msgspec.Struct, frozen=True, gc=False):
         """From its three columns."""
         return cls(names.tobytes() + means.tobytes() + deviations.tobytes())
 
-    @classmethod
-    def of(cls, journaled: str) -> Scaling:
-        """The scaling that ``journal`` wrote."""
-        return cls(base64.b64decode(journaled)) if journaled else UNSCALED
-
     @property
     def columns(self) -> tuple[Hashes, Floats, Floats]:
         """Names, means and deviations."""
@@ -52,11 +45,6 @@ class Scaling(msgspec.Struct, frozen=True, gc=False):
     def deviations(self) -> Floats:
         """The deviation under each name."""
         return self.columns[2]
-
-    @property
-    def journal(self) -> str:
-        """For the journal: ``packed`` in base64."""
-        return base64.b64encode(self.packed).decode()
 
 
 UNSCALED = Scaling(b"")

@@ -188,7 +188,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
     deferred: bool = False
     apprentice: bool = False
     note: Any = None
-    scaling: str = ""  # see ``scaling.Scaling.journal``
+    scaling: bytes = b""  # as ``Scaling`` packs it; base64 in the JSON
     order: list[int] = []  # positions in the request, if it excluded arms
     by: str = ""  # the name of the caller's key
     slots: list[str] = []  # in the first slot of a list: the names of all its slots

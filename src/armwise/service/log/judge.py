@@ -31,7 +31,7 @@ def followed(model: Model, rounds: Rounds) -> list[Distribution]:
             table.append(str(error) or type(error).__name__)
             continue
         table.append(drawn.p.tolist())
-        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
+        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.packed), reward)
     return table
 
 

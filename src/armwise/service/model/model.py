@@ -10,7 +10,7 @@ import contextlib
 import copy
 import heapq
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -61,7 +61,7 @@ from armwise.service.model.drift import KEEP, DriftDetector
 from armwise.service.model.inside import copied
 
 
-class DrawRequest(NamedTuple):
+class DrawRequest(msgspec.Struct, frozen=True, gc=False):
     """A context and arms to draw from with ``u`` in [0, 1); ``tokens`` are the context's, where they are at hand."""
 
     context: bytes
@@ -70,7 +70,7 @@ class DrawRequest(NamedTuple):
     tokens: PackedTokens | None = None
 
 
-class DecisionOutcome(NamedTuple):
+class DecisionOutcome(msgspec.Struct, frozen=True, gc=False):
     """The outcome of a decision; ``at_hand`` is the agent's view when it was made, where that was kept.
 
     ``deadline`` is when its window closes (None: no version of the model waits for that)."""
@@ -125,30 +125,31 @@ class Model(saving.Saved):
         """Draw an arm for each request; an answer has the very distribution that its arm was drawn from."""
         found, ramps = [], self.counts.known and self.settings.new_arms < 1.0 and self.agent_view.any_arms
         for request in requests:
-            drawn = self._draw(*request)
+            drawn = self._draw(request)
             if ramps and drawn.note is None and drawn.held is None:
-                drawn = self._ramped(drawn, *request)
+                drawn = self._ramped(drawn, request)
             found.append(drawn)
         return found
 
-    def _ramped(self, drawn: Drawn, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
+    def _ramped(self, drawn: Drawn, request: DrawRequest) -> Drawn:
         """The draw, or another one where new arms would get more than their share."""
-        new, share = self.counts.new(arms.tail), self.settings.new_arms
+        new, share = self.counts.new(request.arms.tail), self.settings.new_arms
         if new is None or not beyond_ramp(drawn.p.tolist(), new, share):
             return drawn
-        known = self._draw(context, arms.picked([k for k, is_new in enumerate(new) if not is_new]), u, tokens).p
+        among = request.arms.picked([k for k, is_new in enumerate(new) if not is_new])
+        known = self._draw(msgspec.structs.replace(request, arms=among)).p
         p = ramped(drawn.p, known, np.array(new), share)
-        arm, seen = draw(p, u), self.see(context, arms, tokens)
+        arm, seen = draw(p, request.u), self.see(request.context, request.arms, request.tokens)
         return Drawn(arm, p, None, self.agent_view.kept(seen, arm) or seen)
 
-    def _draw(self, context: bytes, arms: ArmColumns, u: float, tokens: PackedTokens | None) -> Drawn:
+    def _draw(self, request: DrawRequest) -> Drawn:
         """The arm that the agent draws by itself."""
         if self.optimist is not None:
-            stack = RequestTokens(tokens or part(context, "c"), arms.tail)
-            return self.optimist.decide(self.scaler, stack, u, self.alone)
-        seen = self.see(context, arms, tokens)
+            stack = RequestTokens(request.tokens or part(request.context, "c"), request.arms.tail)
+            return self.optimist.decide(self.scaler, stack, request.u, self.alone)
+        seen = self.see(request.context, request.arms, request.tokens)
         try:
-            p, arm, note, held = self.draws.draw(seen.view, seen.arm_indices, u, self.in_flight, self.version)
+            p, arm, note, held = self.draws.draw(seen.view, seen.arm_indices, request.u, self.in_flight, self.version)
         except BudgetSpent:  # nothing is wrong with the request
             raise
         except ValueError as error:
@@ -284,7 +285,8 @@ class Model(saving.Saved):
 
     def apply_outcomes(self, outcomes: Sequence[DecisionOutcome]) -> None:
         """Learn the outcomes of decisions; provisional rewards are corrected."""
-        for sequel, decision, at_hand, deadline in outcomes:
+        for outcome in outcomes:
+            sequel, decision, at_hand, deadline = outcome.sequel, outcome.decision, outcome.at_hand, outcome.deadline
             seq, lesson = sequel.decision, sequel.lesson
             if seq <= self.since and self._began_within(seq, decision):
                 continue
@@ -429,7 +431,7 @@ class Model(saving.Saved):
     def reencode(self, decision: Decision) -> Decision:
         """Encode a decision of another model as this one would have seen it, with its present scales."""
         scaling = self.scaler.scaling(stack_of(decision))
-        seen = msgspec.structs.replace(decision, note=None, scaling=scaling.journal)
+        seen = msgspec.structs.replace(decision, note=None, scaling=scaling.packed)
         self.observe_decision(seen)
         return seen
 

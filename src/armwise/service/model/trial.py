@@ -41,7 +41,7 @@ def rehearse(model: Model, k: int = 0) -> None:
         raise InvalidInput(f"its probabilities are {drawn.p.tolist()[:10]}")
     sent, p = list(arms.raws), drawn.p.tolist()
     decision = Decision(
-        msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.seen.scaling.journal
+        msgspec.Raw(text), sent, p, int(drawn.arm), 0, 1, 0.0, note=drawn.note, scaling=drawn.seen.scaling.packed
     )
     read = msgspec.json.decode(msgspec.json.encode(decision), type=Decision)
     model.observe_decision(read)

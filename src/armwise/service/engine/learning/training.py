@@ -51,9 +51,9 @@ class _Training:
 
     def __init__(self, model: Model, journal: EventSource, now: int) -> None:
         self._model, self._journal, self._now = model, journal, now
-        self._open: dict[int, str] = {}  # decisions that teach nothing yet: the scales that each was encoded with
+        self._open: dict[int, bytes] = {}  # decisions that teach nothing yet: the scales that each was encoded with
         self._statuses: dict[int, Status] = {}  # of open decisions that something happened to
-        self._early: dict[int, tuple[str, float, Any]] = {}  # outcomes known before the lack of others is
+        self._early: dict[int, tuple[bytes, float, Any]] = {}  # outcomes known before the lack of others is
 
     def read(self, rows: Sequence[Row]) -> None:
         """Take in the next events of the application."""
@@ -86,7 +86,7 @@ class _Training:
         else:
             self._statuses[seq] = status
 
-    def _close(self, seq: int) -> str:
+    def _close(self, seq: int) -> bytes:
         """Forget an open decision; return its scales."""
         self._statuses.pop(seq, None)
         return self._open.pop(seq)
@@ -102,7 +102,7 @@ class _Training:
         """Whether the outcome of a decision can be learnt before those of others are known."""
         return self._model.waits(decision) or self._model.corrects(decision)
 
-    def _decisions(self, scales: Mapping[int, str]) -> dict[int, tuple[Decision, Status]]:
+    def _decisions(self, scales: Mapping[int, bytes]) -> dict[int, tuple[Decision, Status]]:
         """Decisions as this model saw them, and what happened to them, in order, without those that are gone."""
         found, rows = {}, self._journal.rows(list(scales)) if scales else {}
         for seq in filter(rows.__contains__, scales):
@@ -139,7 +139,7 @@ def _about(row: Row) -> int:
     return 0
 
 
-def _pages(scales: Mapping[int, str]) -> Iterator[dict[int, str]]:
+def _pages(scales: Mapping[int, bytes]) -> Iterator[dict[int, bytes]]:
     """Decisions to read again, in pages of one statement each."""
     left = iter(list(scales.items()))
     while page := dict(itertools.islice(left, MAX_PAGE_ROWS)):

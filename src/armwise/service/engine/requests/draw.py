@@ -70,36 +70,36 @@ def drawn(
     With a ``split`` the arms have these probabilities, whatever the model thinks; it learns all the same.
     Where the model counts what is under way, it counts this one for as long as what comes third is held.
     """
-    order = order_of(arms.ids, excluded) if excluded else []
-    sent = arms.picked(order) if excluded else arms
-    offered = arms.picked(order[: len(order) - len(set(excluded))]) if excluded else arms
+    order: list[int] = []
+    sent = offered = arms
+    if excluded:
+        order = order_of(arms.ids, excluded)
+        sent, offered = arms.picked(order), arms.picked(order[: len(order) - len(set(excluded))])
     settings = model.settings
     among: dict[str, Share] = {}
-    drawn_by = ""
+    drawn_by, note = "", None
     if settings.apprentice:
         [choice] = model.decide([DrawRequest(context, offered, 0.0, tokens)])  # refuses what could not be learnt
-        p, arm, note, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, None, ""
+        p, arm, scaling = [1.0] + [0.0] * (len(offered.ids) - 1), 0, b""
     elif split:
         if len(split) != len(offered.ids):
             raise InvalidInput(f"split must have one probability for each of {len(offered.ids)} arms, got {len(split)}")
-        p, note = [float(share) for share in split], None
+        p = [float(share) for share in split]
         arm = min(bisect.bisect_right(list(itertools.accumulate(p)), u), len(p) - 1)
         choice = Drawn(arm, np.array(p), note, model.see(context, offered, tokens))
-        scaling = choice.seen.scaling.journal
+        scaling = choice.seen.scaling.packed
     else:
         if model.versions:
             choice, among, drawn_by = draw_among(model, context, offered, u, tokens)
         else:
             [choice] = model.decide([DrawRequest(context, offered, u, tokens)])
-        p, arm, note, scaling = choice.p.tolist(), int(choice.arm), choice.note, choice.seen.scaling.journal
-        if note is not None:
-            note = msgspec.json.decode(msgspec.json.encode(note))  # as a replay will find it
+        p, arm, scaling = choice.p.tolist(), int(choice.arm), choice.seen.scaling.packed
+        if choice.note is not None:
+            note = msgspec.json.decode(msgspec.json.encode(choice.note))  # as a replay will find it
     decision = Decision(
-        context=msgspec.Raw(context), sent=UnwrittenArms(sent), p=p,  # type: ignore[arg-type]
-        arm=arm, version=model.version,
-        window=round(settings.window * 1000), default=settings.default, rule=settings.rule, learn=model.learns,
-        apprentice=settings.apprentice, note=note, scaling=scaling, order=order,
-        among=among, drawn_by=drawn_by,
+        msgspec.Raw(context), UnwrittenArms(sent), p, arm, model.version,  # type: ignore[arg-type]
+        round(settings.window * 1000), settings.default, settings.rule, model.learns, False, settings.apprentice,
+        note, scaling, order, among=among, drawn_by=drawn_by,
     )  # fmt: skip
     return decision, choice.seen, None if settings.apprentice else choice.held
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -56,36 +55,32 @@ class RequestPreparer(ABC):
         read = arms if isinstance(arms, ArmColumns) else read_arms(arms)
         named = (check_id("the event id", id) if id is not None else self.new_id(now)) + slot
 
-        model, draw = self.model(app), (app, named, context, read, excluded, deferred, by, tokens, split, keep)
+        def draw() -> Draw:
+            model = self.model(app)
+            decision, seen, held = drawn(model, context, read, excluded, self.uniform(app, named), tokens, split)
+            decision.deferred, decision.by = deferred, by
+            kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
+            if seen.chosen_row_only and not decision.apprentice:
+                kept = seen
+            elif not decision.apprentice:
+                kept = model.agent_view.kept(seen, decision.arm) or (seen if keep else None)
+            return decision, seen.stack, kept, held
+
+        def draw_counting(strange: Sequence[Row]) -> Draw:
+            """Draw a decision again that did not count those of other processes."""
+            self.model(app).count_foreign_decisions(strange)
+            return draw()
+
         try:
-            decision, stack, kept, held = self._draw(model, *draw)
+            decision, stack, kept, held = draw()
         except BudgetSpent as spent:
             if id is None and not request:
                 raise
             # It may have been made before, which needs no budget: the journal says.
-            decision = undrawn(model, context, read, excluded, deferred)
+            decision = undrawn(self.model(app), context, read, excluded, deferred)
             return Write(app, named, decision, request, id is None, names=read.ids, look=True, refusal=spent)
-        again = functools.partial(self._draw_counting, draw) if held is not None and self.draws_again else None
+        again = draw_counting if held is not None and self.draws_again else None
         return Write(app, named, decision, request, id is None, stack, kept, read.ids, held, again, catalogue)
-
-    def _draw(
-        self, model: Model, app: str, id: str, context: bytes, arms: ArmColumns, excluded: Sequence[str],
-        deferred: bool, by: str, tokens: PackedTokens | None, split: Sequence[float], keep: bool,
-    ) -> Draw:  # fmt: skip
-        decision, seen, held = drawn(model, context, arms, excluded, self.uniform(app, id), tokens, split)
-        decision.deferred, decision.by = deferred, by
-        kept: EncodedRequest | None = None  # an apprentice's decision is learnt unscaled
-        if not decision.apprentice:
-            kept = (
-                seen if seen.chosen_row_only else model.agent_view.kept(seen, decision.arm) or (seen if keep else None)
-            )
-        return decision, seen.stack, kept, held
-
-    def _draw_counting(self, draw: Any, strange: Sequence[Row]) -> Draw:
-        """Draw a decision again that did not count those of other processes."""
-        model = self.model(draw[0])
-        model.count_foreign_decisions(strange)
-        return self._draw(model, *draw)
 
     def prepare_reward(
         self, app: str, id: str, value: float, request: str = "", cost: Any = None, final: bool = False,

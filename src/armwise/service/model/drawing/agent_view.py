@@ -103,7 +103,7 @@ class AgentView:
         """
         if isinstance(at_hand, EncodedRequest):
             return at_hand
-        scaling = Scaling.of(decision.scaling)
+        scaling = Scaling(decision.scaling)
         if self.reads_one_row:
             context = part(bytes(decision.context), "c") if at_hand is None else at_hand.context
             alone = RequestTokens(context, ArmTokens(1, read_arm(bytes(decision.arms[decision.arm])).words))

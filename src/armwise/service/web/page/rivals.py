@@ -89,7 +89,7 @@ class Rival:
         weight = own[decision.arm] / p[decision.arm]
         self._judged.append((weight, max(ratio for _, ratio in ratios), covered))
         self._rewards.append((key, reward))
-        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.journal), reward)
+        model.learn(msgspec.structs.replace(decision, note=None, scaling=drawn.seen.scaling.packed), reward)
         took = time.thread_time() - started  # CPU time, so that a busy machine does not drop the policy
         self.too_slow = took if took > MAX_SECONDS else 0.0
         return None
