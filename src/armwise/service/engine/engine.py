@@ -10,19 +10,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from armwise.features.encoding.arms import ArmColumns, read_arms
 from armwise.features.encoding.tokens import InvalidInput
+from armwise.service.engine.base_engine import BaseEngine
 from armwise.service.engine.clock import TrustedClock
 from armwise.service.engine.commit_counts import CommitCounts
 from armwise.service.engine.ids import Ids
 from armwise.service.engine.journal_reader import JournalReader
 from armwise.service.engine.learning.learner import Learner, Snapshots
-from armwise.service.engine.requests.draw import Answer, answer, uniform
-from armwise.service.engine.requests.preparer import RequestPreparer
+from armwise.service.engine.requests.draw import uniform
 from armwise.service.engine.startup import apply, await_applications, rehearse_models
 from armwise.service.engine.writer import Writer
 from armwise.service.journal.databases.database import Database
@@ -30,18 +29,14 @@ from armwise.service.journal.errors import Unavailable, Unknown
 from armwise.service.journal.events import (
     Change,
     Creation,
-    Decision,
     Event,
     Expiry,
     Import,
-    Lessons,
     Row,
-    decided,
 )
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.members import stand_alone
 from armwise.service.journal.pace import Pace
-from armwise.service.journal.rules import Status
 from armwise.service.journal.system import SYSTEM, System
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.model import Model
@@ -59,7 +54,7 @@ def served_model(app: str, models: Mapping[str, Model], creations: Collection[st
         raise Unavailable(f"{app!r} cannot be served: {reason}; see the log") from None
 
 
-class Engine(RequestPreparer):
+class Engine(BaseEngine):
     """All applications over one journal."""
 
     def __init__(
@@ -73,6 +68,7 @@ class Engine(RequestPreparer):
         adopt: bool = False,
         system: System = SYSTEM,
     ) -> None:
+        super().__init__(Ids(system.random_bytes))
         self.store, self.creations, self.system = store, dict(applications), system
         self._clock = clock or TrustedClock()
         self.learner = Learner(
@@ -88,9 +84,8 @@ class Engine(RequestPreparer):
         self.merged: dict[str, Model] | None = None  # what decisions are made from then
         self.merging = contextlib.nullcontext()  # held while several databases are changed, one after the other
         self.writer = Writer(self._telling_journal, self.now, self.expire_some, system=system)
-        self.reading = JournalReader(self.writer, system)
+        self._reading = JournalReader(self.writer, system)
         self.counts = CommitCounts()
-        self._ids = Ids(system.random_bytes)
         self._open: dict[str, int] = {}
         self._counted_at = -1e9
         self.adopt = adopt  # applications that the journal has are served as it has them
@@ -106,7 +101,7 @@ class Engine(RequestPreparer):
             named = f"the process {holder}" if holder else "another process"
             raise RuntimeError(f"{named} is serving from this journal")
         journal = self.open_journal()
-        self.reading.open(journal)
+        self._reading.open(journal)
         if self.alone and self.store.shared:
             stand_alone(journal.connection)
         self._secret = journal.meta("secret")
@@ -131,7 +126,7 @@ class Engine(RequestPreparer):
         """Commit and learn what was submitted, take a snapshot, and stop. Acknowledged writes are kept in any case."""
         self.learner.stop()
         self.writer.stop()
-        self.reading.close()
+        self._reading.close()
         self.store.close()
 
     def recover(self) -> None:
@@ -168,6 +163,16 @@ class Engine(RequestPreparer):
         """Whether other processes decide from the same journal."""
         return self.store.shared and self.merged is None
 
+    @property
+    def reading(self) -> JournalReader:
+        """The session for reading, for one reader at a time."""
+        return self._reading
+
+    def write(self, group: Sequence[Write]) -> Sequence[Written]:
+        """Have the writer commit a group; return when it is durable."""
+        written: Sequence[Written] = self.writer.write(group)
+        return written
+
     def open_journal(self) -> Journal:
         """Open the journal in a new session; the caller closes it."""
         connection = self.store.connect()
@@ -203,12 +208,6 @@ class Engine(RequestPreparer):
     def now(self) -> int:
         """Milliseconds, by a clock that never goes back."""
         return int(self._clock() * 1000.0)
-
-    def new_id(self, now: int | None = None, request: str = "") -> str:
-        """A new id: the time first, so that the index grows at its end, then 80 random bits.
-
-        ``request`` is the idempotency key, which matters where there are several databases."""
-        return self._ids.fresh(self.now() if now is None else now)
 
     def expire(self) -> None:
         """Close the windows that are over; the writer also does so several times a second."""
@@ -269,10 +268,6 @@ class Engine(RequestPreparer):
             raise Unknown(f"no application is called {app!r}")
         return made
 
-    def forgotten(self, app: str) -> int:
-        """The event up to which the application's log was deleted; nothing before it is shown."""
-        return self.model(app).settings.forgotten
-
     def configure(self, app: str, change: Change, request: str = "") -> None:
         """Change settings (and ``epsilon`` where the agent has one); return when they apply.
 
@@ -313,13 +308,6 @@ class Engine(RequestPreparer):
             check_creation(creation)
         self.journal_change(app, msgspec.structs.replace(creation or self.creation(app), train=False), id="reset")
 
-    def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
-        """Journal logged decisions of other systems for a warm start; return when they are learnt."""
-        model = self.model(app)
-        for reward in lessons.rewards:
-            model.check_reward(reward)
-        self.journal_change(app, lessons, request=request)
-
     def replace(self, app: str, model: bytes) -> None:
         """Replace the application's model by another that ``export`` wrote."""
         check_import(model, self.model(app))
@@ -331,8 +319,7 @@ class Engine(RequestPreparer):
 
     def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
         """Journal an event that changes an application, without checks; return when it is learnt."""
-        written = self.writer.write([Write(app, id, event, request)])
-        self.wait_learnt(written[0].row.seq)
+        self.wait_learnt(self.write([Write(app, id, event, request)])[0].row.seq)
 
     def put_catalogue(self, arms: ArmColumns) -> str:
         """Store a catalogue of arms; return its hash when it is durable."""
@@ -401,39 +388,6 @@ class Engine(RequestPreparer):
     def keepers(self, id: str) -> Sequence[Engine]:
         """The engines in whose journals a decision with this id may be: this one."""
         return (self,)
-
-    def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
-        """Decide and wait until it is durable; options as for ``prepare``."""
-        write = self.prepare(app, context, arms, **options)
-        return answer(self.writer.write([write])[0], write)
-
-    def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
-        """Journal a reward and wait until it is durable."""
-        written: list[Written] = self.writer.write([self.prepare_reward(app, id, value, request, cost)])
-        return written[0]
-
-    def activate(self, app: str, id: str, request: str = "") -> Written:
-        """A deferred decision was shown."""
-        written: list[Written] = self.writer.write([self.prepare_activation(app, id, request)])
-        return written[0]
-
-    def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
-        """A decision as it was answered, and its status; with ``deleted`` even if its log was deleted."""
-        first = 0 if deleted else self.forgotten(app)
-        with self.reading as journal:
-            found = journal.statuses([(app, id)])
-            if not found or found[0].seq <= first:
-                raise Unknown(f"no decision has the id {id}", id)
-            row = journal.row(found[0].seq)
-            journal.connection.wait_until_durable()
-        return answer(Written(row)), decided(row), found[0]
-
-    def rewards(self, app: str, id: str) -> list[Row]:
-        """Every reward that a decision was given, late ones too."""
-        with self.reading as journal:
-            given = journal.rewards([(app, id)]).get((app, id), [])
-            journal.connection.wait_until_durable()
-            return given
 
     def pseudonym(self, value: str) -> str:
         """A hash that stands for a value, keyed with the journal's secret: the same in every process."""

@@ -1,27 +1,26 @@
-"""An engine without threads, over a journal in memory: whoever asks journals and learns, in its own thread."""
+"""The engine over a journal in memory, without threads: whoever asks journals and learns, in its own thread."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from armwise.core.agent import Agent
+from armwise.service.engine.base_engine import BaseEngine
 from armwise.service.engine.ids import Ids
 from armwise.service.engine.learning.fold import drop_oldest, fold
-from armwise.service.engine.requests.draw import Answer, answer
-from armwise.service.engine.requests.preparer import RequestPreparer
-from armwise.service.journal.errors import Unknown
-from armwise.service.journal.events import Creation, Decision, Expiry, Lessons, Row, decided
+from armwise.service.journal.events import Creation, Event, Expiry, Row
 from armwise.service.journal.memory_journal import MemoryJournal
-from armwise.service.journal.rules import Status
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.build import build_model
 from armwise.service.model.drawing.in_flight import InFlight
 from armwise.service.model.model import Model
 
 
-class MemoryEngine(RequestPreparer):
-    """One application: requests are prepared, journaled and folded as everywhere, and what is learnt decides at once.
+class MemoryEngine(BaseEngine):
+    """One application, whose decisions are made from the model that learns; the verbs are those of every engine.
 
     ``agent`` takes the place of the one described. For one thread at a time.
     """
@@ -36,9 +35,9 @@ class MemoryEngine(RequestPreparer):
         seed: int | None = None,
         agent: Agent | None = None,
     ) -> None:
+        super().__init__(Ids())
         self.app, self._creation, self._clock = app, creation, clock
         self.journal = MemoryJournal()
-        self._ids = Ids()
         self._random = random.Random(None if seed is None else f"decider {seed}").random
         self._recent: dict[int, Row] = {}
         self._models: dict[str, Model] = {}
@@ -61,13 +60,14 @@ class MemoryEngine(RequestPreparer):
         """Milliseconds, as the present call began."""
         return self.journal.time
 
+    @property
+    def reading(self) -> AbstractContextManager[MemoryJournal]:
+        """The journal."""
+        return contextlib.nullcontext(self.journal)
+
     def model(self, app: str) -> Model:
         """The model that decides, which is the one that learns."""
         return self._models[app]
-
-    def new_id(self, now: int | None = None, request: str = "") -> str:
-        """A new id: the time first, then 80 random bits."""
-        return self._ids.fresh(self.now() if now is None else now)
 
     def uniform(self, app: str, id: str) -> float:
         """The next number of the seed's, whatever the id."""
@@ -82,14 +82,6 @@ class MemoryEngine(RequestPreparer):
         self._recent = drop_oldest(self._recent)
         return outcome
 
-    def find(self, app: str, id: str) -> tuple[Answer, Decision, Status]:
-        """A decision as it was answered, and its status."""
-        found = self.journal.statuses([(app, id)])
-        if not found:
-            raise Unknown(f"no decision has the id {id}", id)
-        row = self.journal.row(found[0].seq)
-        return answer(Written(row)), decided(row), found[0]
-
     def creation(self, app: str) -> Creation:
         """The event that created the application."""
         return self._creation
@@ -97,8 +89,8 @@ class MemoryEngine(RequestPreparer):
     def apply(self, creations: dict[str, Creation], only: bool = True) -> None:
         """Make the application of something else, trained on what the journal has of it."""
         for app, self._creation in creations.items():
-            self.write([Write(app, "", self._creation)])
+            self.journal_change(app, self._creation)
 
-    def teach(self, app: str, lessons: Lessons) -> None:
-        """Journal logged decisions of other systems, and learn them."""
-        self.write([Write(app, "", lessons)])
+    def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
+        """Journal an event that changes the application, and learn it."""
+        self.write([Write(app, id, event, request)])

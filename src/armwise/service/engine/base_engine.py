@@ -1,17 +1,22 @@
-"""Requests to an application, drawn and checked: what is to be journaled before they are answered."""
+"""The verbs of every engine, over whatever journal and with threads or without."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from armwise.agents.budget.accounts import BudgetSpent
 from armwise.features.encoding.arms import ArmColumns, check_id, read_arms
 from armwise.features.encoding.tokens import PackedTokens, RequestTokens
-from armwise.service.engine.requests.draw import drawn, undrawn
-from armwise.service.journal.events import Activation, Decision, Reward, Row
-from armwise.service.journal.writes import Write
+from armwise.service.engine.ids import Ids
+from armwise.service.engine.requests.draw import Answer, answer, drawn, undrawn
+from armwise.service.journal.errors import Unknown
+from armwise.service.journal.events import Activation, Decision, Event, Lessons, Reward, Row, decided
+from armwise.service.journal.rules import Status
+from armwise.service.journal.source import EventSource
+from armwise.service.journal.writes import Write, Written
 from armwise.service.model.drawing.encoded import EncodedRequest
 from armwise.service.model.drawing.in_flight import Reservation
 from armwise.service.model.model import Model
@@ -20,16 +25,35 @@ from armwise.service.model.model import Model
 Draw = tuple[Decision, RequestTokens | None, EncodedRequest | None, Reservation | None]
 
 
-class RequestPreparer(ABC):
-    """The first half of every verb of an engine, with threads or without: nothing of it is journaled yet."""
+class BaseEngine(ABC):
+    """Prepare requests, journal them, and read what was journaled.
+
+    An engine says what its clock, journal and models are, and when what is written is committed and learnt.
+    """
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+
+    @property
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[EventSource]:
+        """A session for reading the journal."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """Milliseconds, by a clock that never goes back."""
 
     @abstractmethod
     def model(self, app: str) -> Model:
         """The model that decides for an application."""
 
     @abstractmethod
-    def new_id(self, now: int | None = None, request: str = "") -> str:
-        """A new id for a time, now if None; ``request`` is the idempotency key."""
+    def write(self, group: Sequence[Write]) -> Sequence[Written]:
+        """Journal a group, whole or not at all; return when it is committed."""
+
+    @abstractmethod
+    def journal_change(self, app: str, event: Event, id: str = "", request: str = "") -> None:
+        """Journal an event that changes an application, without checks; return when it is learnt."""
 
     @abstractmethod
     def uniform(self, app: str, id: str) -> float:
@@ -95,3 +119,51 @@ class RequestPreparer(ABC):
         """An activation, checked."""
         self.model(app)
         return Write(app, check_id("the event id", id), Activation(), request)
+
+    def new_id(self, now: int | None = None, request: str = "") -> str:
+        """A new id: the time first, so that the index grows at its end, then 80 random bits.
+
+        ``request`` is the idempotency key, which matters where there are several databases."""
+        return self._ids.fresh(self.now() if now is None else now)
+
+    def decide(self, app: str, context: bytes, arms: Sequence[bytes], **options: Any) -> Answer:
+        """Decide and wait until it is durable; options as for ``prepare``."""
+        write = self.prepare(app, context, arms, **options)
+        return answer(self.write([write])[0], write)
+
+    def reward(self, app: str, id: str, value: float, request: str = "", cost: Any = None) -> Written:
+        """Journal a reward and wait until it is durable."""
+        return self.write([self.prepare_reward(app, id, value, request, cost)])[0]
+
+    def activate(self, app: str, id: str, request: str = "") -> Written:
+        """A deferred decision was shown."""
+        return self.write([self.prepare_activation(app, id, request)])[0]
+
+    def teach(self, app: str, lessons: Lessons, request: str = "") -> None:
+        """Journal logged decisions of other systems for a warm start; return when they are learnt."""
+        model = self.model(app)
+        for reward in lessons.rewards:
+            model.check_reward(reward)
+        self.journal_change(app, lessons, request=request)
+
+    def forgotten(self, app: str) -> int:
+        """The event up to which the application's log was deleted; nothing before it is shown."""
+        return self.model(app).settings.forgotten
+
+    def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
+        """A decision as it was answered, and its status; with ``deleted`` even if its log was deleted."""
+        first = 0 if deleted else self.forgotten(app)
+        with self.reading as journal:
+            found = journal.statuses([(app, id)])
+            if not found or found[0].seq <= first:
+                raise Unknown(f"no decision has the id {id}", id)
+            row = journal.row(found[0].seq)
+            journal.wait_until_durable()
+        return answer(Written(row)), decided(row), found[0]
+
+    def rewards(self, app: str, id: str) -> list[Row]:
+        """Every reward that a decision was given, late ones too."""
+        with self.reading as journal:
+            given = journal.rewards([(app, id)]).get((app, id), [])
+            journal.wait_until_durable()
+            return given
