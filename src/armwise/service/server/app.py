@@ -23,7 +23,7 @@ from armwise.service.web import audit, page
 from armwise.service.web.asgi import HTTPScope, Receive, Send
 from armwise.service.web.deadline import within
 from armwise.service.web.http import RETRY, Call, Problem, Response, Route, Router, problem_of, reply, split_path
-from armwise.service.web.keys import Keys
+from armwise.service.web.keys import ANYONE, Keys
 from armwise.service.web.metrics import Metrics
 from armwise.service.web.offload import in_thread
 from armwise.service.web.page.watch import Watch
@@ -227,7 +227,7 @@ class Service:
         if path in _PUBLIC:
             route, call.params = self.router.find(call.method, path)
             return route, call
-        key = self.keys.find(_secret(call.headers))
+        key = self.keys.find(_secret(call.headers)) if self.keys else ANYONE
         if key is None:
             self._refused_keys.note((scope.get("client") or ("unknown",))[0], "/".join(path))
             self.metrics.refused_keys = self._refused_keys.total

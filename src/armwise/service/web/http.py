@@ -78,8 +78,8 @@ class Call:
     """A request with its key and its application."""
 
     __slots__ = (
-        "_query", "application", "body", "engine", "headers", "key", "method", "named", "params", "path",
-        "service",
+        "_query", "_request_id", "application", "body", "engine", "headers", "key", "method", "named", "params",
+        "path", "service",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,7 @@ class Call:
     ) -> None:  # fmt: skip
         self.engine, self.method, self.path, self._query = engine, method, path, query
         self.headers = dict(reversed(headers))  # the first value if a name repeats
+        self._request_id: str | None = None
         self.application = application
         self.named = False  # whether the path started with ``/apps/NAME``
         self.params: tuple[str, ...] = ()
@@ -112,12 +113,12 @@ class Call:
     @property
     def request_id(self) -> str:
         """Return the idempotency key: ``idempotency-key`` or ``x-ms-client-request-id``."""
-        sent = self.headers.get(b"idempotency-key") or self.headers.get(b"x-ms-client-request-id")
-        if not sent:
-            return ""
-        found = sent.decode("latin-1")
-        if len(found) > 256:
-            raise Problem(400, "BadArgument", "the idempotency key must have at most 256 characters")
+        if (found := self._request_id) is None:
+            sent = self.headers.get(b"idempotency-key") or self.headers.get(b"x-ms-client-request-id") or b""
+            found = sent.decode("latin-1")
+            if len(found) > 256:
+                raise Problem(400, "BadArgument", "the idempotency key must have at most 256 characters")
+            self._request_id = found
         return found
 
     async def submit(self, group: Sequence[Write]) -> list[Written]:

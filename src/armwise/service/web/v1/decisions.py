@@ -37,10 +37,14 @@ async def decide(call: Call) -> Response:
 
     Parse, admit, draw, commit, answer: in this order, each once.
     """
-    apart = admission.large(call.body)
-    asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
-    apart = admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)) or apart
-    write = await admission.aside(apart, lambda: draw(call, asked))
+    if apart := admission.large(call.body):
+        asked = await admission.aside(apart, lambda: read(call.body, call.engine.catalogue))
+    else:
+        asked = read(call.body, call.engine.catalogue)
+    if admission.heavy(call, [asked.tokens], asked.arms.tail, bool(asked.catalogue)) or apart:
+        write = await admission.aside(True, lambda: draw(call, asked))
+    else:
+        write = draw(call, asked)
     it = answer((await call.submit([write]))[0], write)
     return reply(DecisionAnswer.of(it), 200 if it.again else 201)
 
