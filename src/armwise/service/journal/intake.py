@@ -33,10 +33,6 @@ class Intake(ABC):
         self.strange: dict[str, list[Row]] = {}  # decisions of other processes that this batch's draws did not count
 
     @abstractmethod
-    def body(self, write: Write, event: Event) -> bytes:
-        """The stored form of an event."""
-
-    @abstractmethod
     def row(self, seq: int) -> Row:
         """An event of the journal before this batch."""
 
@@ -147,10 +143,10 @@ class Intake(ABC):
         return Written(row, status=status, repeated=repeated)
 
     def enter(self, write: Write, event: Event) -> Row:
-        """Give an event its number."""
+        """Give an event its number; what stores it writes its body."""
         self.seq += 1
-        app, request, body, seen = write.app, write.request, self.body(write, event), write.seen or write.stack
-        row = Row(self.seq, self.time, app, KIND_OF[type(event)], write.id, body, event, None, request, seen)
+        app, request, seen = write.app, write.request, write.seen or write.stack
+        row = Row(self.seq, self.time, app, KIND_OF[type(event)], write.id, b"", event, None, request, seen)
         self.appended.append((row, write))
         if request:
             self.requests[app, request] = row.seq

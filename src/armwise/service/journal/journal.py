@@ -71,6 +71,8 @@ _HERE = (  # the time, the last event, the base and the epoch, in one query
     "LEFT JOIN (SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1) e ON true WHERE m.key = 'base'"
 )
 _MADE = "SELECT seq FROM events WHERE app = ? AND kind = 'decision' AND seq > ? ORDER BY seq"
+_encode = msgspec.json.Encoder().encode
+_whole_numbers = struct.Struct("<QQQ").pack
 _MAX_GIL_BYTES = 2047  # hashlib releases the GIL above this size, and a busy writer would wait long for it
 
 
@@ -99,9 +101,6 @@ class _Batch(Intake):
         self.apart: set[int] = set()  # decisions whose arms are stored apart, by the identity of the write
         self._journal, self._hash_of = journal, hash_of
 
-    def body(self, write: Write, event: Event) -> bytes:
-        return self.made.get(id(write)) or self.stored(write, event)
-
     def row(self, seq: int) -> Row:
         return self._journal.row(seq)
 
@@ -115,13 +114,19 @@ class _Batch(Intake):
         if isinstance(event, Decision):
             event.write_arms()  # one that was drawn again has not
         if id(write) not in self.apart or not isinstance(event, Decision):
-            return pack(msgspec.json.encode(event))
+            return pack(_encode(event))
         arms = event.arms
         if event.order:
             arms = [arm for _, arm in sorted(zip(event.order, arms), key=lambda pair: pair[0])]
         catalogue = write.catalogue or self._hash_of(arms)
         self.catalogues[catalogue] = arms
         return pack(msgspec.json.encode(msgspec.structs.replace(event, sent=[])), catalogue)
+
+    def write_bodies(self) -> None:
+        """Write the stored body of each row that was accepted."""
+        made = self.made
+        for row, write in self.appended:
+            row.body = made.get(id(write)) or self.stored(write, row.event)
 
     def links(self) -> list[bytes]:
         """Compute the chain after each row, once, when all rows are known."""
@@ -174,7 +179,7 @@ class _Batch(Intake):
 def link(chain: bytes, row: Row) -> bytes:
     """The chain after ``row``."""
     head = f"{row.app}\0{row.kind}\0{row.id}{chr(0) if row.request else ''}{row.request}".encode()
-    text = b"".join((chain, struct.pack("<QQQ", row.seq, row.time, len(head)), head, row.body))
+    text = b"".join((chain, _whole_numbers(row.seq, row.time, len(head)), head, row.body))
     if len(text) <= _MAX_GIL_BYTES:
         return hashlib.blake2b(text, digest_size=16).digest()
     whole = memoryview(text)
@@ -274,6 +279,7 @@ class Journal:
                 self._look_around(batch, counted, list(found))
             all_groups = [*groups, *more()] if more is not None and self._lock else groups
             outcomes = [batch.take(group) for group in all_groups]
+            batch.write_bodies()
             also: list[Statement] = []
             if batch.catalogues:
                 stored = {hash: None for row, _ in batch.appended if (hash := catalogue_of(row.body))}

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from armwise.service.journal.errors import Unknown
-from armwise.service.journal.events import Change, Creation, Event, Row
+from armwise.service.journal.events import Change, Creation, Row
 from armwise.service.journal.intake import Intake
 from armwise.service.journal.pace import NO_PACE
 from armwise.service.journal.rules import Status
@@ -53,9 +53,6 @@ class MemoryJournal(Intake):
                 else:  # the window was shortened
                     bisect.insort(waiting, status, key=operator.attrgetter("deadline"))
         return outcomes
-
-    def body(self, write: Write, event: Event) -> bytes:
-        return b""
 
     def rewards_before(self, app: str, id: str) -> int:
         return len(self._rewards.get((app, id), ()))

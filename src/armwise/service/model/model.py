@@ -192,9 +192,10 @@ class Model(saving.Saved):
         provisional ones, the default reward until the outcome is known. A row's ``seen`` is then what to keep of it
         until its reward comes."""
         together: list[tuple[Row, Decision, EncodedRequest]] = []
+        began = self._began
         for row in made:
             decision, at_hand = decided(row), row.seen
-            if isinstance(at_hand, EncodedRequest) and self._saw_otherwise(decision):
+            if decision.version < began and isinstance(at_hand, EncodedRequest):
                 at_hand = at_hand.stack
             if (seen := self._seen_by_optimist(decision, at_hand)) is not None:
                 together.append((row, decision, seen))
@@ -209,9 +210,10 @@ class Model(saving.Saved):
         if together:
             self._register_together(together)
 
-    def _saw_otherwise(self, decision: Decision) -> bool:
-        """Whether a decision was drawn from a model that has begun anew since."""
-        return decision.version < self.since or decision.version < self.versions_changed_at
+    @property
+    def _began(self) -> int:
+        """The event since which the model and its versions are these: a decision of before saw others."""
+        return max(self.since, self.versions_changed_at)
 
     def _seen_by_optimist(self, decision: Decision, at_hand: AtHand) -> EncodedRequest | None:
         """The row of a provisional decision that a compiled call can register with its neighbours; else None."""
@@ -290,7 +292,7 @@ class Model(saving.Saved):
             seq, lesson = sequel.decision, sequel.lesson
             if seq <= self.since and self._began_within(seq, decision):
                 continue
-            if at_hand is not None and self._saw_otherwise(decision):
+            if at_hand is not None and decision.version < self._began:
                 at_hand = None
             provisional = decision.learn == PROVISIONAL
             revises = provisional and self.revises

@@ -68,8 +68,7 @@ def fold(
         except ValueError:  # it is found again, and named, when its turn comes
             if row.kind != DECISION and broken is None:
                 raise
-    missing = [decision for decision in lessons.values() if decision not in recent]
-    if missing and journal is not None:
+    if lessons and journal is not None and (missing := [seq for seq in lessons.values() if seq not in recent]):
         for seq, row in journal.rows(missing).items():
             with contextlib.suppress(ValueError):  # its lesson says what is the matter
                 decided(row)
