@@ -317,10 +317,15 @@ def _graph(s: Situation) -> list[Suggestion]:
         "a sparse Laplacian" if s.n_arms > MIN_SPARSE_NODES else "the graph's Laplacian (degrees less edge weights)"
     )
     call = f"aw.SpectralUCB(laplacian, horizon={s.horizon})"
+    if s.feedback == "clicks":
+        alone = (f"aw.BetaThompson(n_arms={s.n_arms}{_draws(s)})", "If the graph should turn out not to matter.",
+                 "none: the prior is uniform.")  # fmt: skip
+    else:
+        alone = (f"aw.UCB1(n_arms={s.n_arms}, {_WIDTH}=0.1)", "If the graph should turn out not to matter.",
+                 f"a tenth of the published width{_IN_RANGE}.")  # fmt: skip
     return _floored(s, [
         (call, "A reward teaches about the arm's neighbours too.", f"laplacian is {matrix}; the default scale."),
-        (f"aw.UCB1(n_arms={s.n_arms}, {_WIDTH}=0.1)", "If the graph should turn out not to matter.",
-         f"a tenth of the published width{_IN_RANGE if s.feedback == 'amounts' else ''}."),
+        alone,
     ])  # fmt: skip
 
 
