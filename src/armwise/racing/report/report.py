@@ -47,7 +47,7 @@ def write_report(
         "seeds": html.escape(_seeds(results)),
         "races": report_data.as_script([report_data.chart_data(result) for result in results]),
         "parquet": report_data.parquet(results),
-        "laboratory": (folder / "laboratory.js").read_text(encoding="utf-8"),
+        "curves": (folder / "curves.js").read_text(encoding="utf-8"),
         "versions": "".join(f"<dt>{k}</dt><dd>{html.escape(v)}</dd>" for k, v in repeat.versions().items()),
     }
     for name, text in parts.items():

@@ -53,7 +53,7 @@
   const resolved = (text) => text.replace(/var\((--[a-z0-9]+)\)/g,
     (_, name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim());
 
-  function laboratory(place, data, index) {
+  function drawCurves(place, data, index) {
     const state = { quantity: "regret", against: "", logx: false, logy: false, seeds: false, bounds: false, alone: null, at: null };
     const slug = data.label.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "").toLowerCase() || `world-${index}`;
     const figure = el("figure", { class: "live" });
@@ -283,6 +283,6 @@
 
   JSON.parse(read("races") || "[]").forEach((data, index) => {
     const place = document.getElementById(`live-${index}`);
-    if (place && data.agents.length) laboratory(place, data, index);
+    if (place && data.agents.length) drawCurves(place, data, index);
   });
 })();
