@@ -89,13 +89,13 @@ def made(call):
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_first_recommendation_is_near_the_best_on_a_world_of_its_situation(name):
-    """Mean regret over 5 seeds at most 1.5 times that of the best candidate: a failure means bad advice."""
+    """Mean regret over 5 seeds (12 if short) at most 1.5 times that of the best: a failure means bad advice."""
     situation, world, T, others = SITUATIONS[name]
     advice = aw.advise(**situation)
     assert 1 <= len(advice.recommendations) <= 3
     entries = {f"{i}": made(each.call) for i, each in enumerate(advice)}
     entries |= {f"other {i}": agent for i, agent in enumerate(others)}
-    result = aw.race(entries, world, horizon=T, seeds=5)
+    result = aw.race(entries, world, horizon=T, seeds=12 if T < 500 else 5)
     regret = {entry: float(result.regret(entry)[:, -1].mean()) for entry in entries}
     assert regret["0"] <= 1.5 * min(regret.values()), regret
 

@@ -16,7 +16,7 @@ from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 from armwise.theory import bounds, hypotheses
 
-PRACTICAL = 0.5  # widths of ``alpha=None``, in deviations of the noise x sqrt(ln t), as LinUCB's
+PRACTICAL = 0.5  # widths of ``alpha=None``, in deviations of the noise x sqrt(ln t)
 
 
 class LinCBwK(IndexAgent):

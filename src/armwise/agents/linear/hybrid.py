@@ -21,7 +21,7 @@ class HybridLinUCB(RidgeAgent, IndexAgent):
     all theta_a. What one arm teaches about z all arms know, so that a new arm (``add_arm``) does not begin from
     nothing, and what sets an arm apart is still learnt of its own rewards.
 
-    ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.5 sqrt(ln t) deviations of the noise as it is learnt, and
+    ``alpha=None``, ``lam=None`` and ``scale`` as in LinUCB: 0.4 sqrt(ln t) deviations of the noise as it is learnt, and
     more for an arm that is known less than the leading one.
     ``prior_mean`` is what (beta, theta_a) are believed to be before any reward: (dim,), or a row per arm, whose shared
     columns are then the same in all rows. No bound is known for the hybrid model.

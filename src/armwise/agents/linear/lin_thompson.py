@@ -20,12 +20,8 @@ from armwise.native.choice import draw
 from armwise.theory import bounds, hypotheses
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
-PRACTICAL = 0.25  # v of ``v=None``, in deviations of the noise: see docs/choose.md
-EXTRA, BEYOND, MAX_SCALE = (
-    0.5,
-    10.0,
-    1.0,
-)  # v^2 of arms with less data than the leading one: docs/choose.md
+PRACTICAL = 0.2  # v of ``v=None``, in deviations of the noise: see docs/choose.md
+EXTRA, BEYOND, MAX_SCALE = 0.5, 2.0, 1.0  # v^2 of arms with less data than the leading one: docs/choose.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
@@ -115,7 +111,7 @@ class LinThompson(LinearAgent, SamplingAgent):
 
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
     LinUCB, whose ``dim``, ``lam``, ``discount``, ``window`` and ``prior_mean`` it has too. ``scale`` multiplies the
-    posterior's deviation: larger explores more. ``v=None``, the practical default, is a quarter of the noise of the
+    posterior's deviation: larger explores more. ``v=None``, the practical default, is a fifth of the noise of the
     rewards around the model, as it is learnt (see ``Noise``); otherwise ``v`` is a number, or a ``ThompsonScale``,
     which is what the bound needs: ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability
     (see ``SamplingAgent``).

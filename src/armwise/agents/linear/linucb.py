@@ -17,8 +17,8 @@ from armwise.core.policy_document import FrozenAgent, fixed
 from armwise.models.noise import Noise
 from armwise.theory import bounds, hypotheses
 
-PRACTICAL = 0.5  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
-EXTRA, BEYOND = 2.0, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
+PRACTICAL = 0.4  # alpha of ``alpha=None``, in deviations of the noise x sqrt(ln t): see docs/choose.md
+EXTRA, BEYOND = 2.0, 3.0  # for an arm that is known less than the leading one: see docs/choose.md
 
 
 class Ellipsoid(saving.Saved):
@@ -47,7 +47,7 @@ class LinUCB(Stepped, IndexAgent, Optimistic):
     ``dim`` is the number of features; None takes as many as the first context has. ``prior_mean`` is what theta is
     believed to be before any reward: the ridge draws it there instead of to zeros.
 
-    ``alpha=None``, the practical default, is 0.5 sqrt(ln t) deviations of the noise of the rewards around the model,
+    ``alpha=None``, the practical default, is 0.4 sqrt(ln t) deviations of the noise of the rewards around the model,
     as it is learnt (see ``Noise``), so that neither the rewards' units nor the number of features have to be known;
     with ``lam=None`` the ridge follows the features' size. Otherwise ``alpha`` is a number, or an ``Ellipsoid``, which
     is what the bound needs: ``LinUCB.theoretical``.

@@ -11,7 +11,7 @@ from armwise.core.choices import Floats
 from armwise.core.seeds import Seed
 from armwise.theory import ranking_bounds, ranking_hypotheses
 
-PRACTICAL_DEVIATION = 0.25  # v of ``v=None``, in deviations of the noise: as LinThompson's
+PRACTICAL_DEVIATION = 0.25  # v of ``v=None``, in deviations of the noise
 
 
 class CascadeLinUCB(LinearRanker, IndexRanker):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armwise.agents.linear.linucb import PRACTICAL, Ellipsoid
+from armwise.agents.linear.linucb import Ellipsoid
 from armwise.agents.ranking.lists import Ranking
 from armwise.agents.ranking.ranker import Ranker, first_click
 from armwise.core.arguments import count, positive
@@ -14,11 +14,13 @@ from armwise.core.seeds import Seed
 from armwise.models.noise import Noise
 from armwise.models.ridge import Ridge
 
+PRACTICAL = 0.5  # widths of ``alpha=None``, in deviations of the noise x sqrt(ln t)
+
 
 class LinearRanker(TakesDim, Ranker):
     """A ranker whose arms attract linearly in their features: one ridge for all arms.
 
-    ``alpha=None`` is LinUCB's practical width: half a deviation of the noise as it is learnt, times sqrt(ln n).
+    ``alpha=None`` is a practical width: half a deviation of the noise as it is learnt, times sqrt(ln n).
     ``lam=None`` lets the ridge follow the size of the rows.
     """
 

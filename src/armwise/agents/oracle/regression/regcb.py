@@ -16,8 +16,8 @@ from armwise.core.policy_document import FrozenAgent
 from armwise.models.ridge import Ridge
 from armwise.native import regression
 
-PRACTICAL = 0.33  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
-EXTRA, BEYOND = 2.0, 10.0  # for an arm that is known less than the leading one: see LinUCB
+PRACTICAL = 0.25  # sqrt(beta_t / ln(K t)) of ``mellowness=None``, in deviations of the noise: see docs/choose.md
+EXTRA, BEYOND = 2.0, 3.0  # for an arm that is known less than the leading one: see LinUCB
 WITHOUT_RIDGE = 0.2  # the deviation that is taken for granted where a regressor does not tell it, of their range
 _HALVINGS = 12  # of the interval of weights, when a regressor's bound is searched
 
@@ -26,7 +26,7 @@ class RegCB(RegressionAgent):
     """Bound each arm's reward by the regressors whose loss is at most beta_t above the least; play the largest bound.
 
     beta_t = scale^2 mellowness ln(K t): larger ``scale`` explores more. ``mellowness=None``, the practical default, is
-    the square of 0.33 deviations of the noise of the rewards, as it is learnt (see ``Noise``), or of a fifth of their
+    the square of 0.25 deviations of the noise of the rewards, as it is learnt (see ``Noise``), or of a fifth of their
     range with a ``regressor``, which does not tell the noise. Bounds are cut to the range of the rewards ([0, 1] where
     ``mellowness`` is given), and are that range for an arm about which the data say nothing. With ``elimination`` the
     arm is drawn uniformly from those whose upper bound reaches the largest lower bound. For ridge the bounds are

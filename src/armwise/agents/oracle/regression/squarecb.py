@@ -21,7 +21,7 @@ FIRST_ORDER = 6.25  # in its place over the variance: the same where the deviati
 PRACTICAL = 25.0  # gamma of ``gamma=None`` and exponent 1/2, times the deviation of the noise: see docs/choose.md
 GROWTH = 2 / 3  # the exponent of ``gamma=None``
 SAME = 500  # the round at which all exponents of ``gamma=None`` have the same gamma_t
-EXTRA, BEYOND = 1.5, 10.0  # for an arm that is known less than the leading one: see docs/choose.md
+EXTRA, BEYOND = 1.5, 2.0  # for an arm that is known less than the leading one: see docs/choose.md
 MIN_NOISE = 0.01  # of the rewards' range
 MIN_VARIANCE = 0.001  # of its square
 
@@ -142,7 +142,7 @@ class SquareCB(RegressionAgent):
         """The ridge and gamma_t.
 
         >>> SquareCB(dim=2, gamma=3.0).freeze().rule
-        {'kind': 'inverse gap', 'gamma': 3.0, 'extra': 0.0, 'beyond': 10.0, 'losses': 0.0}
+        {'kind': 'inverse gap', 'gamma': 3.0, 'extra': 0.0, 'beyond': 2.0, 'losses': 0.0}
         """
         model, (extra, beyond) = self._ridge(), self._widening()
         if (p := model.untried()) is not None:
