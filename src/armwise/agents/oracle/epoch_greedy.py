@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from armwise.agents.oracle.history import OracleAgent
+from armwise.agents.oracle.oracle_agent import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import OracleLike
 from armwise.agents.oracle.oracles.oracle import Oracle
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive

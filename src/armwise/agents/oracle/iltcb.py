@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
+from armwise.agents.oracle.history import History
+from armwise.agents.oracle.oracle_agent import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import OracleLike
 from armwise.agents.oracle.oracles.oracle import Ints, Oracle
+from armwise.agents.oracle.schedules import Times, check_times, next_time
 from armwise.agents.oracle.variance import smoothed
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.native.weights import importance_weighted

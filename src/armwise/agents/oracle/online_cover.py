@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from armwise.agents.oracle.history import PreparedBatches
+from armwise.agents.oracle.oracle_agent import PreparedBatches
 from armwise.agents.oracle.oracles.finite_policies import OracleLike, as_oracle
 from armwise.agents.oracle.oracles.oracle import Oracle
 from armwise.core.agent import Agent, Choice, Floats, Seed, Theory, count, positive

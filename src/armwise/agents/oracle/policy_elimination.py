@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from armwise.agents.oracle.history import OracleAgent
+from armwise.agents.oracle.oracle_agent import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
 from armwise.agents.oracle.oracles.oracle import Ints
 from armwise.agents.oracle.variance import Sample, smoothed, tilted

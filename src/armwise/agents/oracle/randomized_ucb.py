@@ -8,8 +8,10 @@ from typing import Self
 import numpy as np
 
 from armwise.agents.oracle.cutting_planes import LeastGap
-from armwise.agents.oracle.history import History, OracleAgent, Times, check_times, next_time
+from armwise.agents.oracle.history import History
+from armwise.agents.oracle.oracle_agent import OracleAgent
 from armwise.agents.oracle.oracles.finite_policies import FinitePolicies, PoliciesLike
+from armwise.agents.oracle.schedules import Times, check_times, next_time
 from armwise.agents.oracle.variance import Sample, smoothed
 from armwise.core.agent import Choice, Floats, Seed, Theory, fraction, positive
 from armwise.core.tools.extras import expect

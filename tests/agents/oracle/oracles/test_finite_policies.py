@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agents.oracle.history import History, check_times, next_time
 from armwise.agents.oracle.oracles.finite_policies import as_oracle
 from armwise.core import saving
 
@@ -127,35 +126,3 @@ def test_bad_tables_of_rewards_are_refused(contexts, rewards):
 def test_what_is_no_oracle_is_refused():
     with pytest.raises(ValueError, match="oracle must be an oracle"):
         as_oracle("tree")
-
-
-def test_history_adds_up_rounds_that_look_alike():
-    rng = np.random.default_rng(3)
-    rows, arms, estimates = rng.integers(3, size=(300, 2)).astype(np.uint8), rng.integers(2, size=300), rng.random(300)
-    history = History(n_arms=2)
-    for row, arm, estimate in zip(rows, arms, estimates):
-        history.add(row, int(arm), estimate)
-    history = saving.loads(saving.dumps(history))
-    for row, n, gains in zip(history.seen, history.counts, history.gains):
-        same = (rows == row).all(axis=1)
-        assert n == same.sum()
-        np.testing.assert_allclose(gains, [estimates[same & (arms == a)].sum() for a in (0, 1)])
-    assert len(history.seen) == 9
-    assert history.n == 300
-    history.add(rows[0], 0, 1.0)
-    assert len(history.seen) == 9
-
-
-def test_schedules():
-    assert [next_time(2.0, m, last) for m, last in ((1, 0), (2, 1), (3, 2), (4, 4))] == [1, 2, 4, 8]
-    assert [next_time(1.0, m, last) for m, last in ((1, 0), (2, 1), (3, 2))] == [1, 2, 3]
-    assert next_time(lambda m: m * m, 3, 4) == 9
-    assert next_time(lambda m: 1, 3, 4) == 5
-    for wrong in (0.5, "doubling", [2, 2], [], [1.5], True, np.nan):
-        with pytest.raises(ValueError, match="epochs must be"):
-            check_times("epochs", wrong)
-
-
-def test_a_schedule_that_falls_is_refused():
-    with pytest.raises(ValueError, match="epochs must be a number >= 1, an increasing list of whole numbers >="):
-        check_times("epochs", [4, 2])
