@@ -19,12 +19,16 @@ import armwise as aw
 from armwise.cli.main import main
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
+from armwise.service.journal.databases.postgres import Postgres
 from armwise.service.journal.events import Row
 from armwise.service.log.earnings import MAX_POINTS, Earnings
+from armwise.service.server.config import Config
 from armwise.service.web.logging import set_up
 from armwise.service.web.page import watch as watching
 from armwise.service.web.page.rivals import Rival
 from armwise.service.web.page.watch import Watch
+from tests.service.database import Server
+from tests.service.serving import Running
 
 
 @pytest.fixture(autouse=True)
@@ -261,3 +265,18 @@ def test_a_slow_policy_holds_nobody_up(engines: Callable[..., Engine], monkeypat
     assert "it takes 1.5 s per decision, and is followed no longer" in found["slow"]["warning"]
     assert found["wide"]["n"] == 4
     watch.close()
+
+
+def test_a_scrape_takes_no_session_for_each_application(server: Server, run: Callable[..., Running]) -> None:
+    """Prometheus asks for all of them: 90 applications took all that PostgreSQL has, and no process could start."""
+    url = server.new_database()
+    names = [f"shop{k}" for k in range(20)]
+    running = run(Config(storage=url, applications={name: Application(features={"dim": 8}) for name in names}))
+    counting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    session = Postgres(url).connect_reading()
+    [[before]] = session.execute(counting)
+    for _ in range(2):
+        text = running.client.get("/metrics").text
+    assert all(f'armwise_judged_decisions{{application="{name}"}} 0' in text for name in names)
+    assert session.execute(counting) == [(before,)]
+    session.close()

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 
 from armwise.service.engine.engine import Engine
 from armwise.service.engine.interface import ServedEngine
-from armwise.service.engine.writer import STALL
 from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.events import Row
-from armwise.service.journal.journal import Journal
 
 MAX_EVENTS_BACK = 100_000  # events per database read at first
 MAX_PIECE = 50  # events per read
@@ -23,22 +21,20 @@ def errors_of(engine: ServedEngine) -> tuple[type[Exception], ...]:
 
 
 class Source:
-    """The events of one database."""
+    """The events of one database, read in its engine's own session: there may be a reader for every application."""
 
     def __init__(self, engine: Engine, app: str) -> None:
         self.engine, self._app = engine, app
         self.errors = errors_of(engine)
-        self.journal: Journal = engine.open_journal()
-        self.journal.connection.statement_timeout = STALL
         self.forgotten = engine.forgotten(app)  # True: the log was deleted, read nothing more
-        self.seq = max(self.forgotten, self.journal.last()[0] - MAX_EVENTS_BACK)
+        self.seq = max(self.forgotten, self._last() - MAX_EVENTS_BACK)
         self.rows: collections.deque[Row] = collections.deque()  # read, not yet consumed
         self.ended = False
 
     def skip(self) -> None:
         """Skip to the newest events if more arrive than can be read."""
         self.ended = False
-        last = self.journal.last()[0]
+        last = self._last()
         if last - self.seq > 2 * MAX_EVENTS_BACK:
             self.seq = last - MAX_EVENTS_BACK
             self.rows.clear()
@@ -46,7 +42,8 @@ class Source:
     def read(self) -> None:
         """Read more events; after the end is reached, not again before the next look."""
         while not self.rows and not self.ended:
-            found = self.journal.after(self.seq, MAX_PIECE)
+            with self.engine.reading as journal:
+                found = journal.after(self.seq, MAX_PIECE)
             self.ended = not found
             if found:
                 self.seq = found[-1].seq
@@ -55,11 +52,16 @@ class Source:
     @property
     def unread(self) -> int:
         """Return the number of durable events not yet consumed."""
-        return max(0, self.journal.last()[0] - self.seq) + len(self.rows)
+        return max(0, self._last() - self.seq) + len(self.rows)
 
-    def close(self) -> None:
-        """Close the journal."""
-        self.journal.connection.close()
+    def row(self, seq: int) -> Row:
+        """Return one event by its number."""
+        with self.engine.reading as journal:
+            return journal.row(seq)
+
+    def _last(self) -> int:
+        with self.engine.reading as journal:
+            return journal.last()[0]
 
 
 class Feed:
@@ -67,7 +69,7 @@ class Feed:
 
     def __init__(self, engine: ServedEngine, app: str) -> None:
         self._engine, self._app = engine, app
-        self._sources: dict[int, Source] = {}  # opened by the engine
+        self._sources: dict[int, Source] = {}  # by the engine
         self.sources: list[Source] = []  # readable now
         self.look()
 
@@ -110,8 +112,3 @@ class Feed:
     def forgotten(self) -> bool:
         """Return whether a log was deleted after some of it may have been read."""
         return any(source.engine.forgotten(self._app) > source.forgotten for source in self.sources)
-
-    def close(self) -> None:
-        """Close all journals."""
-        for source in self._sources.values():
-            source.close()

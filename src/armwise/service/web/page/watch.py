@@ -85,18 +85,16 @@ class Watch:
 
     def _keep_up(self) -> None:
         if self._closed:
-            raise Unavailable("the page's session with the journal was closed: load the page again")
+            raise Unavailable("the page was closed: load it again")
         policies = self._engine.model(self._app).settings.policies
         if self._feed.forgotten or policies != self._settings.policies:
-            self._feed.close()
             self._feed = Feed(self._engine, self._app)
             self._begin()
 
     def close(self) -> None:
-        """Let go of the journals."""
+        """End it: its readers are told to load the page again."""
         with self._lock:
             self._closed = True
-            self._feed.close()
 
     # ------------------------------------------------------------------ reading
 
@@ -247,7 +245,7 @@ class Watch:
             for seq, kept in own.drift.alarms[-3:]:
                 moment = None
                 with contextlib.suppress(Unknown, ValueError):
-                    moment = source.journal.row(int(seq)).time
+                    moment = source.row(int(seq)).time
                 alarms.append({"event": int(seq), "time": moment, "kept": kept})
         alarms = sorted(alarms, key=lambda alarm: alarm["time"] or 0)[-3:]
         return {"setting": model.settings.drift, "evidence": model.drift.evidence, "alarms": alarms}
@@ -255,7 +253,7 @@ class Watch:
 
 def _decision(source: Source, seq: int) -> Decision | None:
     try:
-        event = source.journal.row(seq).event
+        event = source.row(seq).event
     except (Unknown, ValueError):  # compacted meanwhile, or damaged
         return None
     return event if isinstance(event, Decision) else None
