@@ -2,8 +2,9 @@
 
 ``python -m tests.service.soak --seconds 600`` (part of ``make torture``); the tests run a few seconds. Memory, once
 warm, must stay flat within 10 % (within 20 MB in a short run). Only the long run shows that memory is flat: its first
-third fills whatever is bounded, so that what still grows has no bound. For that the windows are a minute, and the
-page remembers 5,000 decisions: 50,000 of them, with 600 seconds, would take all of the ten minutes to fill.
+third fills whatever is bounded, so that what still grows has no bound. For that the windows are a minute, and the page,
+the metrics and an experiment remember 5,000 decisions or units: windows of 600 s, and 20,000 to 100,000 decisions and
+units, would take all of the ten minutes to fill.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.service.torture import _FORKING, Caller, _wait_ready, _warm_up, check
 
 WINDOW = 60.0  # seconds
 LONG = 300.0  # seconds of a run whose first third fills what is bounded
-REMEMBERED = 5_000  # decisions by the page; at times twice as many
+REMEMBERED = 5_000  # decisions, or units, by whoever remembers some; at times twice as many
 FILLED = 1_500  # decisions with 2 kB each, so that an export is more than a socket holds
 WORN = "w" * 2_000
 
@@ -42,12 +43,14 @@ def resident(pid: int) -> int:
 
 
 def _serve(storage: str, port: int) -> None:
+    from armwise.service.engine import commit_counts
     from armwise.service.engine.application import Application
+    from armwise.service.experiments import hosted
     from armwise.service.log import earnings
     from armwise.service.server.config import Config
     from armwise.service.server.run import serve
 
-    earnings.MAX_DECISIONS = REMEMBERED
+    earnings.MAX_DECISIONS = commit_counts.MAX_REMEMBERED = hosted.MAX_REMEMBERED = REMEMBERED
     config = Config(
         listen=f"127.0.0.1:{port}",
         storage=storage,

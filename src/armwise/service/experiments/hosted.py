@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -322,7 +323,7 @@ class HostedExperiment:
 
     def _keep(self, id: str, arm: str, p: float, counts: bool) -> None:
         with self._lock:
-            self._known[id] = arm, p, counts
+            self._known[id] = sys.intern(arm), p, counts
             while len(self._known) > MAX_REMEMBERED:
                 del self._known[next(iter(self._known))]
 
