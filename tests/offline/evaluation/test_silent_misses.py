@@ -6,6 +6,9 @@ misses the truth in silence again, or that good logs are warned of.
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -34,13 +37,35 @@ def test_a_fault_is_warned_of_and_its_healthy_twin_is_not(setting, runs):
         assert warned == 0.0
 
 
-@pytest.mark.parametrize("kind", ["three", "sine"])
-def test_a_boosted_tree_finds_what_products_of_two_contexts_do_not(kind):
-    pytest.importorskip("sklearn")
+@pytest.mark.parametrize(("kind", "n"), [("three", 1000), ("three", 6000), ("sine", 6000)])
+def test_an_interaction_is_found_without_a_fit(kind, n):
     make = SETTINGS["three signs, logged, 20,000"].make
     for healthy in (False, True):
-        found = make(np.random.default_rng(1), healthy, n=6000, kind=kind, estimated=False)
+        found = make(np.random.default_rng(1), healthy, n=n, kind=kind, estimated=False)
         assert found["dr"][2] is not healthy
+
+
+def test_a_boosted_tree_finds_what_no_product_of_contexts_has():
+    pytest.importorskip("sklearn")
+    for healthy in (False, True):
+        rng = np.random.default_rng(4)
+        x = rng.normal(size=(6000, 2))
+        shape = 0.0 * x[:, 0] if healthy else np.sign(np.sin(2.5 * x[:, 0]) * np.sin(2.5 * x[:, 1]))
+        p = 0.5 + 0.3 * shape
+        arms = (rng.random(6000) < p) * 1
+        mean = p.mean()
+        log = Log(contexts=x, arms=arms, rewards=rng.random(6000), probabilities=np.where(arms == 1, mean, 1 - mean),
+                  n_arms=2)  # fmt: skip
+        assert ("boosted tree" in evaluate(log, [0.0, 1.0], "snips").verdict) is not healthy
+
+
+def test_a_small_log_with_contexts_needs_no_scikit_learn():
+    # Its import and the trees made evaluations of 2,000 rows a hundred times as slow.
+    code = ("import sys, numpy as np; from armwise.offline import Log, evaluate; rng = np.random.default_rng(0); "
+            "log = Log(contexts=rng.normal(size=(4000, 5)), arms=rng.integers(0, 3, 4000), rewards=rng.random(4000), "
+            "probabilities=1 / 3, n_arms=3); evaluate(log, [0, 1, 0]).verdict; "
+            "assert 'sklearn' not in sys.modules")  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def skewed(run, healthy):

@@ -1,8 +1,8 @@
 """Interactions: do the probabilities miss a bend, a product of two contexts, or what else a boosted tree finds?
 
 If the probabilities are right, no function of the contexts predicts 1{arm = a} / p - 1. The square of each context,
-steps at its quantiles and products of two are tried one by one; a boosted tree (where scikit-learn is installed) is
-fitted to one half of the rows and judged on the other.
+steps at its quantiles and products of two or three are tried one by one; in logs of 5,000 rows or more a boosted tree
+(where scikit-learn is installed, whose import costs more than the rest) is fitted to one half and judged on the other.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from armwise.offline.logs.checks.duplicates import MAX_SAMPLE
 from armwise.offline.logs.rows import Ints, LogBlock
 
 _CELLS = 5_000_000  # numbers of contexts kept at most
-_MAX_PRODUCED = 64  # columns whose products are tried
+_MAX_PRODUCED, _MAX_OF_THREE = 64, 12  # columns whose products of two, and of three, are tried
 _PRODUCT_ARMS, _TREE_ARMS = 8, 3  # the most frequent arms are judged
 _FAR = 3.0  # standard deviations at which a context counts no more
 _STEPS = (0.1, 0.25, 0.5, 0.75, 0.9)  # quantiles of a context at which steps are tried
 _FALSE_ALARM = 0.004  # chance that bends, and that products speak against right probabilities
 _PREDICTED = 4.5  # standard errors of a tree's predictions: 1/p has a long tail, which makes larger ones by chance
 _PREDICTED_OF_TWO = 3.0  # likewise of two arms, whose residuals have no long tail
-_MIN_ROWS, _ENOUGH = 500, 30  # rows for a tree; effective rows of an arm that make half of a standard error sure
+_TREE_ROWS = 5000  # from which on a tree is fitted, and up to which products of three are tried
+_MIN_ROWS, _ENOUGH = 500, 30  # rows kept at least; effective rows of an arm that make half of a standard error sure
 
 
 class RowSample:
@@ -95,7 +96,11 @@ class RowSample:
         some = moving[:_MAX_PRODUCED]
         Z = np.clip((X[:, some] - X[:, some].mean(axis=0)) / spread[some], -_FAR, _FAR)
         product = self._worst_bend(Z, some, residuals) or self._worst_product(Z, some, residuals)
-        return product or self._tree(X[:, moving], residuals[:_TREE_ARMS])
+        every, few = -(-len(X) // _TREE_ROWS), residuals[:_TREE_ARMS]
+        product = product or self._worst_product(
+            Z[::every, :_MAX_OF_THREE], some, [(arm, e[::every]) for arm, e in few], three=True
+        )
+        return product or self._tree(X[:, moving], few)
 
     def _worst_bend(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]]) -> str:
         worst, tests = (0.0, 0, 0), 0
@@ -118,37 +123,42 @@ class RowSample:
         return (f"the probabilities miss how the arms depend on {self._name(int(columns[worst[1]]))}: weighted by 1/p, "
                 f"its square or a step of it differs (arm {worst[2]}, {worst[0]:.0f} standard errors)")  # fmt: skip
 
-    def _worst_product(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]]) -> str:
-        d = Z.shape[1]
-        if d < 2:
+    def _worst_product(self, Z: Floats, columns: Ints, residuals: list[tuple[int, Floats]], three: bool = False) -> str:
+        n, d = Z.shape
+        left: Floats = Z
+        within: list[tuple[int, ...]] = [(i,) for i in range(d)]
+        if three:
+            one, other = np.triu_indices(d, 1)
+            left, within = Z[:, one] * Z[:, other], list(zip(one.tolist(), other.tolist(), strict=True))
+        wanted = np.array([[j > pair[-1] for j in range(d)] for pair in within], np.bool_)
+        if not wanted.any():
             return ""
-        above = np.triu_indices(d, 1)
-        mean, squares, worst = Z.T @ Z / len(Z), Z**2, (0.0, 0, 0, 0)
+        mean, squares, of_left, worst = left.T @ Z / n, Z**2, left**2, (0.0, 0, 0, 0)
+        spread = of_left.T @ squares / n - mean**2
         for arm, e in residuals:
             if not e.any():
                 continue
             e2 = e**2
-            total = (Z * e[:, None]).T @ Z - mean * e.sum()
-            second = (squares * e2[:, None]).T @ squares
-            variance = second - 2.0 * mean * ((Z * e2[:, None]).T @ Z) + mean**2 * e2.sum()
+            total = left.T @ (Z * e[:, None]) - mean * e.sum()
+            second = of_left.T @ (squares * e2[:, None])
+            variance = second - 2.0 * mean * (left.T @ (Z * e2[:, None])) + mean**2 * e2.sum()
             # the spread that the product has in the whole log, where no row of the arm shows it
-            variance = np.maximum(variance, (squares.T @ squares / len(Z) - mean**2) * e2.sum())
+            variance = np.maximum(variance, spread * e2.sum())
             with np.errstate(invalid="ignore", divide="ignore"):
-                effective = second**2 / ((squares**2 * e2[:, None] ** 2).T @ squares**2)  # rows that carry the variance
-                z = np.where(variance > 1e-9 * len(Z), total / np.sqrt(variance), 0.0) / (1.0 + _ENOUGH / effective)
-            z = np.nan_to_num(z)
-            z = np.abs(z[above])
-            at = int(z.argmax())
-            worst = max(worst, (float(z[at]), int(above[0][at]), int(above[1][at]), arm))
-        limit = -float(ndtri(0.5 * _FALSE_ALARM / (len(residuals) * len(above[0]))))
+                effective = second**2 / ((of_left**2).T @ (squares * e2[:, None]) ** 2)  # rows with the variance
+                z = np.where(variance > 1e-9 * n, total / np.sqrt(variance), 0.0) / (1.0 + _ENOUGH / effective)
+            z = np.where(wanted, np.abs(np.nan_to_num(z)), 0.0)
+            at, j = divmod(int(z.argmax()), d)
+            worst = max(worst, (float(z[at, j]), at, j, arm))
+        limit = -float(ndtri(0.5 * _FALSE_ALARM / (len(residuals) * np.count_nonzero(wanted))))
         if worst[0] <= limit:
             return ""
-        one, other = (self._name(int(columns[i])) for i in worst[1:3])
-        return (f"the probabilities miss an interaction: weighted by 1/p, the arms differ in {one} times {other} "
+        names = " times ".join(self._name(int(columns[i])) for i in (*within[worst[1]], worst[2]))
+        return (f"the probabilities miss an interaction: weighted by 1/p, the arms differ in {names} "
                 f"(arm {worst[3]}, {worst[0]:.0f} standard errors)")  # fmt: skip
 
     def _tree(self, X: Floats, residuals: list[tuple[int, Floats]]) -> str:
-        if len(X) < _MIN_ROWS:
+        if len(X) < _TREE_ROWS:
             return ""
         try:
             from sklearn.ensemble import HistGradientBoostingRegressor
