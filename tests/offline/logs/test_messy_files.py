@@ -547,3 +547,18 @@ def test_one_end_of_each_interval_makes_no_rivals():
     for options in ({"one_sided": "lower"}, {"level": 0.8, "baseline": "control"}):
         found = evaluate(log, policies, "snips", warn=False, **options)
         assert "may be as good" not in found.answer and "above those of all" not in found.answer
+
+
+def test_the_row_that_carries_most_is_named_by_its_line(tmp_path, capsys):
+    # Rows were counted from 0; an editor counts from 1, and the header is a line of its own.
+    rng = np.random.default_rng(0)
+    arms, p = rng.integers(0, 2, 200), np.full(200, 0.5)
+    arms[40], p[40] = 1, 0.001
+    lines = [f"{a},{r},{q:g}" for a, r, q in zip(arms, rng.integers(0, 2, 200), p, strict=True)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["arm,reward,probability", *lines[:20], "", *lines[20:]]) + "\n")
+    main(["evaluate", str(path), "--policy", "arm:1", "--explain"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "of all weight (line 43, weight 1,000.0)" in shown and "1,000.00 (line 43)" in shown
+    log = Log.from_csv(path)
+    assert "(row 0, weight" in evaluate(log.take(slice(40, 160)), [0.0, 1.0], "ips", warn=False).verdict

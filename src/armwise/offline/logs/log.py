@@ -556,7 +556,9 @@ class Log:
         array([1.])
         """
         which = row_numbers(which, len(self))
-        taken = self._like(replace(self.rows.take(which), start=0), which)
+        rows = self.rows.take(which)
+        names = None if rows.names is None else replace(rows.names, lines=None)  # its rows have other numbers
+        taken = self._like(replace(rows, start=0, names=names), which)
         taken.costs = None if self.costs is None else self.costs[which]
         return taken
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from armwise.core.agent import Floats
 from armwise.offline.intervals.intervals import Moments
+from armwise.offline.logs.formats.lines import Lines
 from armwise.offline.logs.rows import SURE, LogBlock
 
 _TOP = 5  # largest weights shown
@@ -64,6 +65,11 @@ class Diagnostics:
     histogram: tuple[tuple[float, int], ...] = ()  # (upper edge, rows) of the positive weights
     ess_over_time: tuple[tuple[int, float], ...] = ()  # (rows so far, effective ones)
     balance: tuple[tuple[str, float, int], ...] = ()  # (column, standard errors off, arm), the worst first
+    lines: Lines | None = field(default=None, repr=False, compare=False)  # of a CSV file
+
+    def place(self, row: int) -> str:
+        """Where a row stands: its line in a CSV file, else its number."""
+        return _place(row, self.lines)
 
     def with_verdict(self, *texts: str) -> Diagnostics:
         """The same with more to say."""
@@ -74,7 +80,8 @@ class Diagnostics:
         calibration = [[None if np.isnan(x) else float(x) for x in row] for row in self.calibration]
         lists = {name: [list(item) for item in getattr(self, name)]
                  for name in ("largest", "histogram", "ess_over_time", "balance")}  # fmt: skip
-        return {**self.__dict__, **lists, "calibration": calibration, "verdicts": list(self.verdicts)}
+        plain = {name: value for name, value in self.__dict__.items() if name != "lines"}
+        return {**plain, **lists, "calibration": calibration, "verdicts": list(self.verdicts)}
 
 
 class Weighing:
@@ -96,6 +103,7 @@ class Weighing:
         self._by_arm = np.tile([[np.inf], [-np.inf]], n_arms)  # the smallest and largest probability of each arm
         self._possible = np.zeros((2, 64))  # of weights by powers of two: how many decisions, and their weights' sum
         self._products, self._amounts = np.empty(0), np.empty(0)  # the largest |w r|, and the largest |r| where w > 0
+        self._lines: Lines | None = None  # of a CSV file
 
     def add(self, rows: LogBlock, weights: Floats, raw: Floats, unsupported: float = 0.0, numbers: Any = None) -> None:
         """Take in a block: its weights as used and before clipping, and the target's mass on arms it could not draw.
@@ -118,6 +126,7 @@ class Weighing:
         self._largest = sorted(self._largest + [(rows.start + int(i) if numbers is None else int(numbers[i]),
                                                 float(weights[i])) for i in top],
                                key=lambda pair: -pair[1])[:_TOP]  # fmt: skip
+        self._lines = self._lines if rows.names is None else rows.names.lines
         assert rows.probabilities is not None
         inverse, K = 1.0 / rows.probabilities, self._offered.size
         self.least_probability = min(self.least_probability, float(rows.probabilities.min()))
@@ -179,6 +188,7 @@ class Weighing:
         self._possible += later._possible
         self._products = _with(self._products, later._products)
         self._amounts = _with(self._amounts, later._amounts)
+        self._lines = self._lines or later._lines
 
     def _thin_out(self) -> None:
         while len(self._over_time) > _POINTS:
@@ -243,7 +253,8 @@ class Weighing:
         share = self.largest_weight / (n * mean) if mean > 0 else 0.0
         calibration = self._calibration()
         missing = self._unsupported / n
-        verdicts = _verdicts(n, n - self._zero, ess, raw_mean, raw_error, self._largest, share, missing, calibration)
+        verdicts = _verdicts(n, n - self._zero, ess, raw_mean, raw_error, self._largest, share, missing, calibration,
+                             self._lines)  # fmt: skip
         # weights that hardly vary have a limit, whatever the shape of their tail
         varied = self.largest_weight > _SPREAD * n * mean / max(n - self._zero, 1)
         varied = varied and self.least_probability < 0.8 * self._most_probability
@@ -257,7 +268,7 @@ class Weighing:
         over_time = tuple((m, total**2 / square if square > 0 else 0.0) for m, total, square in self._over_time)
         return Diagnostics(n, ess, raw_mean, raw_error, tuple(self._largest), share, self._zero / n, missing,
                            calibration, self._clipped / n, raw_mean - mean, k, self._rewards.others, tuple(verdicts),
-                           edges, over_time)  # fmt: skip
+                           edges, over_time, lines=self._lines)  # fmt: skip
 
     def _calibration(self) -> Floats:
         n, (rows, first, second) = self._weights.n, self._arm
@@ -356,9 +367,13 @@ def _chances(rows: LogBlock) -> Any:
     return sure + (np.count_nonzero(open_) if rows.available is None else rows.available[open_].sum(axis=0))
 
 
+def _place(row: int, lines: Lines | None) -> str:
+    return f"row {row}" if lines is None else lines.place(row)
+
+
 def _verdicts(
     n: int, matched: int, ess: float, mean: float, error: float, largest: list[tuple[int, float]], share: float,
-    missing: float, calibration: Floats,
+    missing: float, calibration: Floats, lines: Lines | None,
 ) -> list[str]:  # fmt: skip
     found = []
     size = f"effective sample size {ess:,.0f} of {n:,}"
@@ -374,7 +389,8 @@ def _verdicts(
     elif ess < 0.01 * n or (ess < 0.1 * matched and ess < 500):  # rows of other arms are no fault
         found.append(f"this log barely answers the question: {size} ({ess / n:.1%})")
     if n >= 100 and share > 0.1:
-        found.append(f"one row carries {share:.0%} of all weight (row {largest[0][0]}, weight {largest[0][1]:,.1f})")
+        found.append(f"one row carries {share:.0%} of all weight ({_place(largest[0][0], lines)}, weight "
+                     f"{largest[0][1]:,.1f})")  # fmt: skip
     short = n < 100 or ess < _ENOUGH  # then the error of the mean says little, unless it is zero
     if abs(mean - (1.0 - missing)) > max(5.0 * error, 0.02) and (n >= 100 or ess >= _ENOUGH or error < 1e-9):
         cause = "it never plays some arms that the target wants, or" if mean < 1 else "some rows are missing, or"

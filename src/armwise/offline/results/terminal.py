@@ -207,7 +207,7 @@ def weight_facts(d: Diagnostics) -> list[tuple[str, str]]:
     return [
         ("effective sample size", f"{d.ess:,.0f} of {d.n:,} ({d.ess / d.n:.1%})"),
         ("mean weight (1 is right)", f"{d.mean_weight:.4f} ± {d.mean_weight_error:.4f}"),
-        ("largest weights", ", ".join(f"{weight:,.2f} (row {row})" for row, weight in d.largest)),
+        ("largest weights", ", ".join(f"{weight:,.2f} ({d.place(row)})" for row, weight in d.largest)),
         ("the largest row's share of all weight", f"{d.largest_share:.2%}"),
         ("tail of the weights (Pareto k; above 0.5 is heavy)", k),
         ("matching rows whose reward is not the most frequent one", f"{d.outcomes:,}"),
