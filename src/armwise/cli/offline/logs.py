@@ -166,7 +166,7 @@ def telling(args: argparse.Namespace, work: Callable[[], Any]) -> Any:
             texts = [str(each.message) for each in caught if issubclass(each.category, WeakLogWarning)]
             for text in dict.fromkeys(texts):
                 print(f"armwise: warning: {text}", file=sys.stderr)
-            if isinstance(error, LogError) and not args.skip_bad_rows:
+            if isinstance(error, LogError) and error.of_rows and not args.skip_bad_rows:
                 error.add_remedy("to leave such rows out, give --skip-bad-rows")
             raise
 

@@ -52,6 +52,15 @@ class LogError(ValueError):
         plural = "problem" if total == 1 else "problems"
         super().__init__("\n  ".join([f"the log has {total:,} {plural}:", *lines[:_SHOWN], *more]))
 
+    @property
+    def of_rows(self) -> bool:
+        """Whether a problem is that of a row, not of a whole column or file.
+
+        >>> LogError(["row 3: arm is 5"]).of_rows, LogError(["arm has no column"]).of_rows
+        (True, False)
+        """
+        return any(_PLACE.match(problem) for problem in self.problems)
+
     def add_remedy(self, text: str) -> None:
         """Say at the end of the message what may help."""
         self.args = (f"{self.args[0]}\n  {text}",)
