@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.offline import DR, Evaluations, Log, compare, evaluate
+from armwise.offline import DR, Evaluations, Log, adaptive, compare, effects, evaluate
 from tests.offline.worlds import make
 
 
@@ -112,3 +113,27 @@ def test_the_interval_of_a_tuned_estimate_is_that_of_dr(interval):
         assert found[name].high == pytest.approx(max(found["dr"].high, found[name].value), rel=1e-12)
     fixed = evaluate(log, aw.Constant(1), [DR(), aw.offline.SwitchDR(tau=5.0)], interval=interval, warn=False)
     assert fixed["switch-dr"].high - fixed["switch-dr"].low < 1.2 * (fixed["dr"].high - fixed["dr"].low)
+
+
+@pytest.mark.parametrize(("level", "one_sided"), [(0.995, None), (0.99, "lower")])
+def test_answers_tables_pages_and_pictures_say_the_level_alike(level, one_sided, tmp_path):
+    # Levels above .99 were rounded to 100 % in some tables, pages and pictures, and not in the answers.
+    rng = np.random.default_rng(0)
+    arms, segment = rng.integers(0, 3, 400), rng.integers(0, 2, 400).astype(str)
+    log = Log(arms=arms, rewards=(rng.random(400) < 0.3) * 1.0, probabilities=1 / 3, n_arms=3)
+    options = {"level": level, "one_sided": one_sided, "warn": False}
+    first, other = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
+    found = [evaluate(log, first, by=segment, baseline="logged", **options), compare(log, first, other, **options),
+             evaluate(log, {"a": first, "b": other}, baseline="a", simultaneous=False, **options),
+             effects(log, 0, by=segment, **options)]  # fmt: skip
+    found += [adaptive(log, level=level, warn=False)] if one_sided is None else []
+    for result in found:
+        text = result.text(True) if hasattr(result, "text") else str(result)
+        if hasattr(result, "report"):
+            result.report(tmp_path / "page.html")
+            text += re.sub("<[^>]*>", " ", (tmp_path / "page.html").read_text())
+        if hasattr(result, "plot"):
+            labels = [label for axes in result.plot().axes for label in (axes.xaxis.label, axes.title)]
+            text += " ".join(label.get_text() for label in labels)
+        said = set(re.findall(r"([\d.]+)% +interval", text))
+        assert said == {f"{100 * level:g}"}, (type(result).__name__, said)
