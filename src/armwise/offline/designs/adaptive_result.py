@@ -9,7 +9,7 @@ from armwise.core.agent import Floats
 from armwise.offline.designs.adaptive_scores import Scores
 from armwise.offline.designs.simulation import Simulation
 from armwise.offline.results.estimates import Estimate, Evaluation
-from armwise.offline.results.terminal import ends_of, lines_of, number
+from armwise.offline.results.terminal import ends_of, lines_of, number, percent
 
 _CONSTANT = "assumes that a policy's mean reward is the same in all rounds; the verdict says where it is not"
 _PLAIN = "a plain mean of adaptive data is biased, its interval too narrow"
@@ -33,7 +33,7 @@ class AdaptiveEvaluation(Evaluation):
 
     def rows_shown(self) -> tuple[list[str], list[list[str]]]:
         """Return the header and the rows of the table: estimates with the plain means beside them."""
-        head = ["policy", "value", f"{self.level:.0%} interval", "std. error", "ESS", "plain mean", "its interval"]
+        head = ["policy", "value", f"{percent(self.level)} interval", "std. error", "ESS", "plain mean", "its interval"]
         rows = []
         for name, e in self.items():
             plain = self.plain.get(name)

@@ -21,7 +21,7 @@ from armwise.offline.logs.log import Log
 from armwise.offline.logs.row_progress import bar
 from armwise.offline.logs.rows import Ints, LogBlock, WeakLogWarning
 from armwise.offline.results.cautions import distinct
-from armwise.offline.results.terminal import number, warning_block
+from armwise.offline.results.terminal import number, percent, warning_block
 
 _SHORT = 3000  # rows of a log that is replayed again and again without being asked
 _SURELY = 500  # matched rows of equal reward beyond which an interval of 3/n is narrow enough
@@ -76,7 +76,7 @@ class Replay:
         """The result as lines of text."""
         lines = [
             f"reward per decision  {number(self.value)}",
-            f"{self.level:.0%} interval         {number(self.low)} to {number(self.high)}",
+            f"{percent(self.level)} interval         {number(self.low)} to {number(self.high)}",
             f"rows matched         {self.matched:,} of {self.n:,} ({self.method})",
             f"the interval is {self.about}",
             *([f"the log earned       {number(self.logged)} per decision"] if math.isfinite(self.logged) else []),
@@ -244,7 +244,7 @@ class LearnerComparison:
         lines = [
             f"first, {self.names[0]}: {number(self.values[0])}",
             f"second, {self.names[1]}: {number(self.values[1])}",
-            f"difference: {number(self.value)} ({self.level:.0%} interval {ends}, {self.runs} resampled logs)",
+            f"difference: {number(self.value)} ({percent(self.level)} interval {ends}, {self.runs} resampled logs)",
             f"better: {self.better} (p = {self.p_value:.2g})",
             f"rows that count: {self.method}",
         ]

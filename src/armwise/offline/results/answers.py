@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from armwise.offline.results.cautions import without_answer
-from armwise.offline.results.terminal import ends_of, number
+from armwise.offline.results.terminal import ends_of, number, percent
 
 if TYPE_CHECKING:
     from armwise.offline.results.estimates import Comparison, Estimate, Evaluation, Lift
@@ -86,7 +86,7 @@ def of_comparison(comparison: Comparison) -> str:
     """Which of two policies is better."""
     one, other = comparison.names if comparison.names[0] != comparison.names[1] else ("the first", "the second")
     against = without_answer(comparison.weaknesses)
-    level, ends = f"{comparison.first.level:.0%}", ends_of(comparison)
+    level, ends = percent(comparison.first.level), ends_of(comparison)
     if against or not math.isfinite(comparison.value):
         return f"This log cannot tell {one} from {other}: {against.partition(': ')[2] or 'the values are undefined'}."
     if comparison.better == "neither":
@@ -113,7 +113,7 @@ def signed(value: float) -> str:
 
 
 def _value(e: Estimate, level: float, per: str) -> str:
-    share = f"{level:.0%}" if level < 0.995 else f"{level:.1%}"
+    share = percent(level)
     return f"{number(e.value)} per {per} ({share} interval {ends_of(e)})"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armwise.core.tools.extras import needs
-from armwise.offline.results.terminal import number
+from armwise.offline.results.terminal import number, percent
 
 if TYPE_CHECKING:
     from armwise.offline.learning.replay import Replay
@@ -93,7 +93,7 @@ def evaluation_figure(result: Evaluation, *, said: bool = False) -> Any:
     axes.set_yticks(range(len(lines)), [name for name, _, _ in lines], fontsize=10, color=_INK)
     axes.set_ylim(len(lines) - 0.5, -0.9)
     kinds = ", ".join(dict.fromkeys(e.interval for e in estimates))
-    axes.set_xlabel(f"estimated reward per {result.per}, {result.level:.0%} intervals ({kinds})", color=_INK)
+    axes.set_xlabel(f"estimated reward per {result.per}, {percent(result.level)} intervals ({kinds})", color=_INK)
     _logged(axes, result.logged)
     _quiet(axes)
     axes.spines["left"].set_visible(False)
@@ -121,7 +121,7 @@ def several_figure(results: Evaluations, *, said: bool = False) -> Any:
     axes.set_ylim(len(lines) - 0.5, -0.9)
     first = next(iter(results.values()))
     _logged(axes, results.logged)
-    axes.set_xlabel(f"estimated reward per decision, {first.level:.0%} intervals for all at once", color=_INK)
+    axes.set_xlabel(f"estimated reward per decision, {percent(first.level)} intervals for all at once", color=_INK)
     axes.set_title(f"{lines[0][1].n:,} rows", loc="left", fontsize=11, color=_INK)
     _quiet(axes)
     for right in beside:
@@ -153,8 +153,9 @@ def comparison_figure(comparison: Comparison, *, said: bool = False) -> Any:
         _interval(above, i, e, weak)
     above.set_yticks([0, 1], both_names(comparison), fontsize=10, color=_INK)
     above.set_ylim(1.5, -0.9)
-    above.set_title(f"{comparison.first.name}: reward per decision, {comparison.first.level:.0%} intervals", loc="left",
-                    fontsize=11, color=_INK)  # fmt: skip
+    level = percent(comparison.first.level)
+    above.set_title(f"{comparison.first.name}: reward per decision, {level} intervals", loc="left", fontsize=11,
+                    color=_INK)  # fmt: skip
     _interval(below, 0, comparison, weak)
     below.axvline(0.0, color=_SOFT, linestyle="--", linewidth=1.2)
     below.set_yticks([0], ["difference"], fontsize=10, color=_INK)

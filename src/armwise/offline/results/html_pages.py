@@ -16,7 +16,7 @@ from armwise.offline.results.figures import comparison_figure as comparison_figu
 from armwise.offline.results.figures import evaluation_figure as evaluation_figure
 from armwise.offline.results.figures import saved as saved
 from armwise.offline.results.figures import several_figure as several_figure
-from armwise.offline.results.terminal import cells, header, lift_line, lift_lines, number, weight_facts
+from armwise.offline.results.terminal import cells, header, lift_line, lift_lines, number, percent, weight_facts
 
 if TYPE_CHECKING:
     from armwise.offline.learning.fit_policy import Fitted
@@ -230,7 +230,7 @@ def comparison_report(comparison: Comparison, path: Any) -> None:
 def replay_fragment(result: Replay) -> str:
     """A replay as a piece of HTML, for notebooks."""
     rows = [["reward per decision", number(result.value)],
-            [f"{result.level:.0%} interval", f"{number(result.low)} to {number(result.high)}"],
+            [f"{percent(result.level)} interval", f"{number(result.low)} to {number(result.high)}"],
             ["rows matched", f"{result.matched:,} of {result.n:,} ({result.method})"], ["the interval", result.about],
             *([["the log earned", f"{number(result.logged)} per decision"]] if math.isfinite(result.logged) else []),
             *([["columns", result.columns]] if result.columns else [])]  # fmt: skip

@@ -27,6 +27,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{min(places, 12)}f}"
 
 
+def percent(level: float) -> str:
+    """Format an interval's level: 95%, and 99.5%, which is not 100%."""
+    return f"{100.0 * level:.6g}%"
+
+
 def cells(e: Estimate) -> list[str]:
     """One line of a table of estimates."""
     ess = "-" if math.isnan(e.ess) else f"{e.ess:,.0f}"
@@ -57,8 +62,7 @@ def lines_of(head: list[str], body: list[list[str]], left: Container[int] = (0, 
 
 def header(level: float) -> list[str]:
     """The head of a table of estimates."""
-    return ["estimator", "value", f"{level:.0%} interval" if level < 0.995 else f"{level:.1%} interval",
-            "std. error", "rows", "ESS"]  # fmt: skip
+    return ["estimator", "value", f"{percent(level)} interval", "std. error", "rows", "ESS"]
 
 
 def text_table(result: Evaluation) -> str:
@@ -141,7 +145,7 @@ def several_lines(results: Evaluations) -> list[str]:
                 e, lift = list(inside.values())[-1], inside.lift
                 change = "" if lift is None else f"{_signed(lift.value)} ({_ends(lift)})"
                 rows.append([segment, name, number(e.value), _ends(e), f"{e.n:,}", change])
-        head = [results.by, "policy", e.name, f"{first.level:.0%} interval", "rows", "lift"]
+        head = [results.by, "policy", e.name, f"{percent(first.level)} interval", "rows", "lift"]
         lines += ["", *lines_of(head, rows, left={0, 1, 3, 5})]
         lines += [f"{name}: {_same_effect(each)}" for name, each in results.items()
                   if math.isfinite(each.heterogeneity)]  # fmt: skip
