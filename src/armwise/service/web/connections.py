@@ -7,6 +7,7 @@ time and, in the kernel, the time that sent data may stay unacknowledged. A prox
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,6 +25,7 @@ class JoinedWrites:
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
+        self.is_closing: Callable[[], bool] = transport.is_closing  # asked for several times in every request
         self._parts: list[bytes] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -40,7 +42,7 @@ class JoinedWrites:
 
     def _flush(self) -> None:
         parts, self._parts = self._parts, []
-        if parts and not self._transport.is_closing():  # the connection may have been lost since
+        if parts and not self.is_closing():  # the connection may have been lost since
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
 
