@@ -99,6 +99,7 @@ def _verify(args: argparse.Namespace, pairs: Pairs) -> int:
 
 
 def _export(args: argparse.Namespace, pairs: Pairs) -> int:
+    """``armwise journal export``: write one application's log."""
     from armwise.service.log import parquet
     from armwise.service.log.compact import deleted_upto
     from armwise.service.log.export_journal import pieces_of

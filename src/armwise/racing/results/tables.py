@@ -45,6 +45,10 @@ def paper_table(results: list[Result], form: Form, caption: str = "", label: str
 
 
 def _column(result: Result) -> dict[str, tuple[str, bool]]:
+    """One world's column of the table of agents by worlds: each agent's regret as text, and whether to print it bold.
+
+    Bold are the best agent and those that do not differ from it.
+    """
     from armwise.racing.results.paired import differences
 
     finals = {name: result.regret(name)[:, -1] for name in result.finishers}
