@@ -13,6 +13,8 @@ from scipy import stats
 
 import armwise as aw
 from armwise import offline
+from armwise.features.encoding import from_python
+from armwise.features.encoding.from_python import arm_to_json
 from armwise.service.engine.application import Application
 from armwise.service.engine.requests.ranking import read_list_rewards
 from armwise.service.journal.events import Change
@@ -141,6 +143,23 @@ def test_what_makes_no_sense_is_a_value_error_and_changes_nothing(shop: Any) -> 
             shop.reward("e9", value)
     assert {each.status for each in shop.reward("e1", [1, 1])} == {"taken"}  # nothing was taken before
     assert len(shop.log()) == 1
+
+
+def test_a_list_in_memory_writes_no_json_of_its_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 arms take longer to write than ten slots to draw."""
+    shop, written = aw.Decider(seed=1), 0
+
+    def spy(arm: Any) -> bytes:
+        nonlocal written
+        written += 1
+        return arm_to_json(arm)
+
+    monkeypatch.setattr(from_python, "arm_to_json", spy)
+    arms = [{"id": f"arm {i}", "price": i % 7} for i in range(200)]
+    ranked = shop.rank(WHERE, arms, k=5, pinned={3: "arm 9"})
+    shop.reward(ranked, [0, 1, 0, 0, 0])
+    assert written == 0
+    assert shop.rank(WHERE, arms, k=5, pinned={3: "arm 9"}, id=ranked.id).arms == ranked.arms
 
 
 def test_a_log_of_lists_is_a_slate_log(shop: Any) -> None:

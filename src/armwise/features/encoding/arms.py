@@ -46,6 +46,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
     _text: bytes = b""
     _n_keys: int = -1
     _digest: str = ""
+    _pieces: list[bytes] | None = None  # the tokens of each, where they are not read
 
     @property
     def raws(self) -> list[msgspec.Raw]:
@@ -80,8 +81,7 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
     def digest(self) -> str:
         """A hash of what they say, whatever the spacing and the order of keys; made once for arms that come again."""
         if not self._digest:
-            canonical = msgspec.json.encode(msgspec.json.decode(self.text), order="sorted")
-            self._digest = hashlib.blake2b(canonical, digest_size=16).hexdigest()
+            self._digest = hashlib.blake2b(self.tail.in_any_order(), digest_size=16).hexdigest()
         return self._digest
 
     @property
@@ -104,8 +104,25 @@ class ArmColumns(msgspec.Struct, gc=False, eq=False):  # no cycle goes through i
         return self._n_keys
 
     def picked(self, positions: Sequence[int]) -> ArmColumns:
-        """Some of them, in this order."""
-        return _columns([self.arms[i] for i in positions])
+        """Some of them, in this order; their texts stay unwritten if they are."""
+        if self._arms is not None:
+            return _columns([self._arms[i] for i in positions])
+        if self._pieces is None:
+            self._pieces = self.tail.pieces()
+        words = b"".join([self._pieces[i] for i in positions])
+        ids = tuple([self.ids[i] for i in positions])
+        return ArmColumns(ids, ArmTokens(len(ids), words), None, _PickedTexts(self, positions))
+
+
+class _PickedTexts(msgspec.Struct, frozen=True, gc=False):
+    """The JSON of some of the arms of a request, written on demand, once for all that are picked from it."""
+
+    columns: ArmColumns
+    positions: Sequence[int]
+
+    def __call__(self) -> list[bytes]:
+        raws = self.columns.raws
+        return [bytes(raws[i]) for i in self.positions]
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):

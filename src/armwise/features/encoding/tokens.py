@@ -58,6 +58,7 @@ NO_TOKENS = PackedTokens(bytes(8), 0)
 # An escape of the first half of a pair, itself not escaped, without the second half after it.
 _LONE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
 _ROW = struct.Struct("8sdQ")
+_MIXING = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15], np.uint64)
 
 
 class ArmTokens(msgspec.Struct, frozen=True, gc=False):
@@ -80,6 +81,36 @@ class ArmTokens(msgspec.Struct, frozen=True, gc=False):
             start += own
             own = self._size(start)
         return ArmTokens(1, self.words[start : start + own])
+
+    def pieces(self) -> list[bytes]:
+        """The words of each arm."""
+        found, start = [], 0
+        for _ in range(self.n):
+            end = start + self._size(start)
+            found.append(self.words[start:end])
+            start = end
+        return found
+
+    def in_any_order(self) -> bytes:
+        """Per arm the hash of its id, the number of its tokens and a sum over them, which their order does not change.
+
+        For comparison with a retry: a sum of mixed words (as of SplitMix64) meets another one by chance once in 2^64.
+        """
+        words, heads, at = np.frombuffer(self.words, np.uint64), [], 0
+        for _ in range(self.n):
+            heads.append(at)
+            at += 2 + 3 * int(words[at + 1])
+        starts = np.array(heads, np.intp)
+        is_token = np.ones(len(words), np.bool_)
+        is_token[starts] = is_token[starts + 1] = False
+        rows = words[is_token].reshape(-1, 3)
+        mixed = rows @ _MIXING
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIXING[0]
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIXING[1]
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)])
+        ends = np.cumsum(words[starts + 1].astype(np.intp))
+        own = sums[ends] - sums[np.concatenate([[0], ends[:-1]]).astype(np.intp)]
+        return np.concatenate([words[starts], words[starts + 1], own]).tobytes()
 
     def _size(self, start: int) -> int:
         return 16 + _ROW.size * int.from_bytes(self.words[start + 8 : start + 16], "little")

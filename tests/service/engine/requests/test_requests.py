@@ -20,7 +20,14 @@ from armwise.service.engine.requests.ranking import (
     slot_number,
     with_position,
 )
-from armwise.service.engine.requests.slots import SlotsRequest, arm_of, decision_of, offered_by_slot, slot_id, slot_of
+from armwise.service.engine.requests.slots import (
+    SlotsRequest,
+    decision_of,
+    offered_by_slot,
+    shown_arm,
+    slot_id,
+    slot_of,
+)
 from armwise.service.journal.events import Creation, Decision, Row
 from armwise.service.journal.writes import Write, Written
 from armwise.service.model.build import build_model
@@ -91,5 +98,7 @@ def test_the_id_of_a_slot_gives_its_position() -> None:
 
 def test_a_write_has_its_decision_and_a_decision_its_arm() -> None:
     decision = Decision(msgspec.Raw(b"{}"), [msgspec.Raw(b'"a"')], [1.0], 0, 0, 1, 0.0)
-    assert decision_of(Write("shop", "e1", decision)) == decision
-    assert arm_of(decision) == "a"
+    write = Write("shop", "e1", decision, names=("a",))
+    assert decision_of(write) == decision and shown_arm(write) == "a"
+    decision.order, write.names = [1, 0], ("a", "b")  # "a" was excluded
+    assert shown_arm(write) == "b"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armwise.features.encoding.arms import ArmColumns, read_arm
+from armwise.features.encoding.arms import ArmColumns
 from armwise.features.encoding.tokens import PackedTokens
 from armwise.service.journal.events import Decision, Row
 from armwise.service.journal.writes import Write
@@ -73,7 +73,7 @@ def prepare_slots(
     writes: list[Write] = []
 
     def made(k: int) -> Write:
-        shown = [place[arm_of(decision_of(before))] for before in writes[:k]]
+        shown = [place[shown_arm(before)] for before in writes[:k]]
         free, baseline = asked.free(shown), asked.first(k)
         arms, catalogue = asked.arms, asked.catalogue
         if baseline is not None:  # it stands first
@@ -118,6 +118,7 @@ def decision_of(write: Write) -> Decision:
     return write.event
 
 
-def arm_of(decision: Decision) -> str:
-    """The arm that a decision shows."""
-    return read_arm(bytes(decision.arms[decision.arm])).id
+def shown_arm(write: Write) -> str:
+    """The arm that a drawn decision shows; its arms' JSON stays unwritten."""
+    decision = decision_of(write)
+    return write.names[decision.order[decision.arm] if decision.order else decision.arm]
