@@ -24,7 +24,6 @@ _FAR = 3.0  # standard deviations at which a context counts no more, so that no 
 _ENOUGH = 30  # effective rows of an arm below which it is not judged
 _SAME = 0.95  # correlation of "is not zero" with the reward's: then the column is the reward by another name
 _MIN_ROWS, _NEVER = 20, math.log(1e-9)  # rows, and the chance, at which "only where the reward is" is no accident
-_SHOWN = 30  # columns for a picture
 
 
 class Balance:
@@ -194,10 +193,6 @@ class Balance:
         """Interactions that the probabilities miss, where single columns are balanced: a slower search."""
         found = "" if self.verdicts() else self._sample.verdict()
         return [found] if found else []
-
-    def to_list(self) -> list[list[Any]]:
-        """[name, largest error, its arm] of the worst columns, for JSON and pictures."""
-        return [[name, z if math.isfinite(z) else None, arm] for name, z, arm in self.worst()[:_SHOWN]]
 
 
 def _counted(rows: LogBlock) -> LogBlock:
