@@ -232,12 +232,15 @@ class _Answers:
         pairs = {name: i * m + best for i, name in enumerate(names) if i * m + best != base}
         gradients = [tally.gradient(p) - tally.gradient(base) for p in pairs.values()]
         level = self._single(tally, gradients)
+        differences = [tally.difference(pair, base, level, self._resamples, self._seed) for pair in pairs.values()]
+        p_values = [d.p_value for d in differences]
+        if self._simultaneous:
+            p_values = tally.simultaneous_p(gradients, p_values, self._seed)
         found = {}
-        for name, pair in pairs.items():
-            d = tally.difference(pair, base, level, self._resamples, self._seed)
+        for name, d, p in zip(pairs, differences, p_values, strict=True):
             value = min(max(d.value, d.low), d.high)  # cut, as its interval is, to what the rewards' range allows
             error = math.sqrt(max(d.variance, 0.0) / tally.n)
-            found[name] = Lift(self._baseline, known[best], value, d.low, d.high, d.p_value, self._level, d.kind, error)
+            found[name] = Lift(self._baseline, known[best], value, d.low, d.high, p, self._level, d.kind, error)
         return found
 
 

@@ -17,7 +17,7 @@ from armwise.offline.evaluation.targets import Target, unsupported
 from armwise.offline.intervals import intervals
 from armwise.offline.intervals.bounded import Bets, Reach, cressie_read
 from armwise.offline.intervals.intervals import Clusters
-from armwise.offline.intervals.simultaneous import simultaneous_level
+from armwise.offline.intervals.simultaneous import simultaneous_level, simultaneous_p
 from armwise.offline.logs.checks.balance import Balance
 from armwise.offline.logs.rows import LogBlock
 from armwise.offline.results.diagnostics import HEAVY_PRODUCT, Diagnostics, Weighing
@@ -515,6 +515,13 @@ class Tally:
             return level
         each = np.stack(gradients)
         return simultaneous_level(each @ self.covariance @ each.T, level, seed)
+
+    def simultaneous_p(self, gradients: list[Floats], p_values: list[float], seed: int) -> list[float]:
+        """The p-values of these, as their intervals at once have them."""
+        if len(gradients) < 2:
+            return p_values
+        each = np.stack(gradients)
+        return simultaneous_p(each @ self.covariance @ each.T, np.array(p_values), seed).tolist()  # type: ignore[no-any-return]
 
 
 def _hull(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
