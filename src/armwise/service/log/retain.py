@@ -156,7 +156,7 @@ class Retention:
             log.exception("erasure %s could not be finished", seq)
             raise Unavailable(
                 f"erasure {seq} is journaled, but could not be finished now: it is tried again within "
-                f"{self._every:g} s, or at once if you ask again"
+                f"{min(self._every, SOON):g} s, or at once if you ask again"
             ) from error
         finally:
             journal.connection.close()
