@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agents.linear.cofine import HierarchicalRidge
 from armwise.core import saving
 from tests.agents.linear.follow import follow, regret, same_future, ties, unit_rows
 
@@ -122,16 +121,3 @@ def test_the_default_earns_what_the_subspace_is_worth():
             arms = agent.play(block.view("features"), block.rewards).arms
             regret[name] += (block.expected.max(axis=1) - block.expected[np.arange(len(arms)), arms]).sum()
     assert regret["cofine"] < 0.5 * regret["linucb"]
-
-
-def test_the_coarse_estimate_fills_half_of_what_is_missing():
-    model = HierarchicalRidge(np.array([[1.0], [0.0]]), lam=1.0, lam_coarse=1.0)
-    model.update(np.array([1.0, 0.0]), 1.0)
-    assert model.estimate(np.eye(2))[0] == pytest.approx([0.75, 0.0])
-
-
-def test_a_merged_model_is_that_of_all_rewards():
-    a, b = (HierarchicalRidge(np.eye(1), lam=1.0, lam_coarse=1.0) for _ in range(2))
-    b.update(np.ones(1), 1.0)
-    a.merge(b)
-    assert a.estimate(np.ones((1, 1)))[0].round(9).tolist() == [0.75]

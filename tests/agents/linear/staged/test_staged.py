@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import armwise as aw
-from armwise.agents.linear.linrel import TruncatedRidge
 from armwise.core import saving
 from armwise.core.agent import Choice
 from tests.agents.linear.follow import follow, regret, same_future, ties, unit_rows
@@ -236,11 +235,3 @@ def test_pooled_stages_follow_the_three_rules():
         assert (arms.tolist(), stage) == expected
         seen.add(stage)
     assert seen >= {0, 1, 2, 3, 4, 5, 6, 7}
-
-
-def test_directions_of_small_eigenvalues_are_cut():
-    model = TruncatedRidge(dim=2)
-    model.update(np.array([2.0, 0.0]), 3.0)
-    found = model.estimate(np.eye(2), scale=10.0)
-    assert found[0] == pytest.approx([1.5, 0.0])
-    assert found[1] == pytest.approx([5.0, 1.0])

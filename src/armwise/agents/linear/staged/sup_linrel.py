@@ -6,10 +6,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from armwise.agents.linear.linrel import TruncatedRidge, width_scale
+from armwise.agents.linear.linrel import width_scale
 from armwise.agents.linear.staged.staging import StagedLinear
 from armwise.core.agent import Floats, Theory
 from armwise.core.rounds import CompiledBlocks
+from armwise.models.truncated_ridge import TruncatedRidge
 from armwise.native import truncated
 from armwise.theory import bounds, hypotheses
 
