@@ -5,7 +5,8 @@
 The specialist is given what Auto has to find out: LinUCB the best of 16 settings (alpha, lam) on that very world and
 horizon, GPUCB the world's own kernel and noise and the best of four widths, UCB1 that contexts do not matter. Regret
 is expected regret, the mean over seeds; the standard error of the ratio comes from the paired seeds. Beside it stands
-the median of the ratios seed by seed: one stuck run of either moves the mean.
+the median of the ratios seed by seed: one stuck run of either moves the mean. Where there is no signal, BetaThompson,
+textbook Thompson sampling without the columns, has a line of its own.
 """
 
 from __future__ import annotations
@@ -88,6 +89,10 @@ def regret(world: Any, make: Make, horizon: int, seed: int) -> float:
     return total
 
 
+def blind_to(n_arms: int) -> Make:
+    return lambda seed: aw.BetaThompson(n_arms, seed=seed)
+
+
 def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
@@ -108,6 +113,12 @@ def main() -> None:
         ratio = ours.mean() / rival[best].mean()
         error = (ours - ratio * rival[best]).std(ddof=1) / np.sqrt(options.seeds) / rival[best].mean()
         median = np.median(ours / rival[best])
+        if isinstance(world, NoSignal):
+            textbook = np.array([regret(world, blind_to(world.n_arms), horizon, seed) for seed in seeds])
+            ratio_to = ours.mean() / textbook.mean()
+            spread = (ours - ratio_to * textbook).std(ddof=1) / np.sqrt(options.seeds) / textbook.mean()
+            note = f"ratio {ratio_to:.2f} +- {spread:.2f}"
+            common.report(name, f"{ours.mean():.1f}", "BetaThompson", f"{textbook.mean():.1f}", 1.0 / ratio_to, note)
         common.report(name, f"{ours.mean():.1f}", best, f"{rival[best].mean():.1f}", 1.0 / ratio,
                       f"ratio {ratio:.2f} +- {error:.2f}, median {median:.2f} (promised {promised}); "
                       f"T={horizon}, {us:.0f} us")  # fmt: skip
