@@ -79,7 +79,7 @@ _WHERE, _WHAT = (
     r"(decisions\[\d+\]: |log, row \d+: )?",
     r"(\w+ arms have the id|excluded: |every arm is excluded|arm .* is not|the body: arms and catalogue were both|"
     r"the body: Object missing required field `arms`|k must be at most|k is |pinned|at_most|rewards must|slots must|"
-    r'the body must have \\"rewards)',
+    r'the body must have \\"rewards|the body: Expected `int`, got `float`)',  # 14.0 is an integer to a schema
 )
 BEYOND = re.compile(f'"message":"{_WHERE}{_WHAT}')  # what a schema cannot say
 
