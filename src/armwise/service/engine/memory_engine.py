@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
@@ -39,7 +40,7 @@ class MemoryEngine(BaseEngine):
         self.app, self._creation, self._clock = app, creation, clock
         self.journal = MemoryJournal()
         self._random = random.Random(None if seed is None else f"decider {seed}").random
-        self._recent: dict[int, Row] = {}
+        self._recent: OrderedDict[int, Row] = OrderedDict()
         self._models: dict[str, Model] = {}
         self.journal.tick(int(clock() * 1000.0))
         if agent is None:
@@ -79,7 +80,7 @@ class MemoryEngine(BaseEngine):
         if isinstance(outcome, Exception):
             raise outcome
         fold(self._models, [row for row, _ in self.journal.appended], self.journal, self._recent)
-        self._recent = drop_oldest(self._recent)
+        drop_oldest(self._recent)
         return outcome
 
     def creation(self, app: str) -> Creation:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 
 import pytest
 
 from armwise.service.engine.commit_counts import CommitCounts
-from armwise.service.engine.learning.fold import drop_oldest, fold, give_up, restore
+from armwise.service.engine.learning.fold import MAX_RECENT, drop_oldest, fold, give_up, restore
 from armwise.service.engine.learning.learner import Learner
 from armwise.service.engine.learning.training import train
 from armwise.service.journal.databases.sqlite import SQLite
@@ -46,7 +47,16 @@ def test_a_new_learner_leads_and_has_nothing_to_store() -> None:
 def test_an_empty_journal_trains_and_restores_nothing() -> None:
     model, journal = build_model(Creation()), Journal(SQLite(":memory:").connect())
     train(model, journal, "shop", 10, now=0)
-    assert model.lessons == 0 and restore(journal) == ({}, 0) and drop_oldest({}) == {}
+    assert model.lessons == 0 and restore(journal) == ({}, 0)
+
+
+def test_the_oldest_decisions_are_forgotten_as_others_come() -> None:
+    """Not thousands at once: freeing them held the GIL for 7 ms, and everybody waited."""
+    rows = [Row(seq, 0, "shop", "decision", "", b"", seen=object()) for seq in range(MAX_RECENT + 2)]
+    recent = OrderedDict((row.seq, row) for row in rows)
+    drop_oldest(recent)
+    assert list(recent) == list(range(2, MAX_RECENT + 2))
+    assert [row.seen is None for row in rows[:3]] == [True, True, False]
 
 
 def test_a_creation_makes_a_model_at_its_event() -> None:

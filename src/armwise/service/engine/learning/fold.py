@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import logging
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import msgspec
@@ -38,7 +38,7 @@ log = logging.getLogger("armwise.service")
 AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
 ANEW = ("create", "import")  # the kinds of events with which a model begins anew
-MAX_RECENT = 2_000  # decisions kept in memory for their rewards; at times twice as many
+MAX_RECENT = 3_000  # decisions kept in memory for their rewards
 
 
 def fold(
@@ -147,13 +147,13 @@ def fold(
             broken.pop(row.app, None)
 
 
-def drop_oldest(recent: dict[int, Row]) -> dict[int, Row]:
-    """Return the decisions to keep for their rewards; forget what was seen of the others."""
-    if (more := len(recent) - MAX_RECENT) <= MAX_RECENT:
-        return recent
-    for row in itertools.islice(recent.values(), more):
-        row.seen = None  # a journal in memory keeps the row
-    return dict(itertools.islice(recent.items(), more, None))  # one by one each would look for where they begin
+def drop_oldest(recent: OrderedDict[int, Row]) -> None:
+    """Forget the oldest decisions that were kept for their rewards, and what was seen of them.
+
+    One by one, as others come: thousands at once hold the GIL for 7 ms, every half a second at 4,000 decisions/s.
+    """
+    while len(recent) > MAX_RECENT:
+        recent.popitem(last=False)[1].seen = None  # a journal in memory keeps the row
 
 
 def _decisions_from(model: Model, rows: Sequence[Row], at: int, recent: dict[int, Row]) -> Sequence[Row]:

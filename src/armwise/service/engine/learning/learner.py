@@ -9,7 +9,7 @@ reason in ``broken``, until it is created anew or a restart can fold it; the oth
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection
 from threading import Thread
 
@@ -72,7 +72,7 @@ class Learner:
         self._committed: deque[Row] = deque()
         # By application and version; outlives the models: what is drawn counts, whoever recovers.
         self._in_flight: dict[str, dict[str, InFlight]] = {}
-        self._recent: dict[int, Row] = {}  # decisions whose rewards may come soon
+        self._recent: OrderedDict[int, Row] = OrderedDict()  # decisions whose rewards may come soon
         self._saving = system.lock()
         self._stored: dict[str, int] = {}  # the version of each model whose snapshot is stored
         self._saved = -1  # the last event that the snapshots have; below 0: there may be none of this process
@@ -273,9 +273,9 @@ class Learner:
             piece = rows[start : start + PIECE]
             fold(self.masters, piece, self._journal, self._recent, self.broken)
             self.position = piece[-1].seq
+            drop_oldest(self._recent)
             if not self._waiters or start + PIECE < len(rows):
                 self._journal.pace.rest()
-        self._recent = drop_oldest(self._recent)
         return bool(rows)
 
     def _next(self) -> list[Row]:
