@@ -13,7 +13,7 @@ True
 
 from armwise.core.public_names import PublicNames
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _public = PublicNames(__name__, stub=f"{__file__}i")
 __all__ = sorted(_public.homes)
 __getattr__, __dir__ = _public.load, _public.listed
