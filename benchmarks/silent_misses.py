@@ -196,10 +196,8 @@ misses), a twin covered and seldom warned of (.05), and a width at most 1.2 of t
 What falls short is named in the last column; a question mark says that it does so by less than two standard errors of
 these runs.
 
-The rows of betting, neighbours, the rare arms, the limit, `thompson, rise`, any time, the certificate, `lognormal 2,
-5 %, 20,000` and the twin of `xor, estimated` were measured at an earlier state; all others are of one state.
-All settings of one number of prices share their seeds: over 2,000 logs of other seeds (`--first 50000 --runs 2000`)
-kernel-dr covers .952 and its twin .949 at 500 prices.
+All rows are of one state of the code. All settings of one number of prices share their seeds: over 2,000 logs of other
+seeds (`--first 50000 --runs 2000`) kernel-dr covers .952 and its twin .949 at 500 prices.
 """
 HEAD = """| setting | estimate | runs | covers | misses warned of | warned | width | over known | |
 |---|---|---:|---:|---:|---:|---:|---:|---|"""
