@@ -55,9 +55,9 @@ def test_fourier_adapts_its_length_scale_to_the_first_rewards() -> None:
     assert Fourier(64).fit(rows[first], brought).scale_used != adapted.scale_used
     late = {}
     for features in (median, adapted):
-        agent = aw.Mapped(aw.LinUCB(64, n_arms=2, seed=1), features)
+        agent = aw.Mapped(aw.LinUCB(64, alpha=0.5, n_arms=2, seed=1), features)
         late[features.scale_used] = agent.play(rows, np.stack([curve, 1.0 - curve], axis=1)).rewards[-500:].mean()
-    assert late[adapted.scale_used] > 0.7 > 0.6 > late[median.scale_used]  # the best arm brings 0.82, any 0.5
+    assert late[adapted.scale_used] > 0.75 > 0.6 > late[median.scale_used]  # the best arm brings 0.82, any 0.5
     with pytest.raises(ValueError, match="rewards must be 300 numbers"):
         Fourier(8).fit(rows[first], brought[:3])
     with pytest.raises(ValueError, match="and length_scale=2"):
