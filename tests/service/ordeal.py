@@ -26,7 +26,7 @@ from typing import Any
 from armwise.service.engine import engine as engine_module
 from armwise.service.engine.application import Application
 from armwise.service.engine.clock import TrustedClock
-from armwise.service.engine.writer import STALL
+from armwise.service.engine.writer import MAX_COMMIT_SECONDS
 from armwise.service.server.config import Config
 from tests.service.database import Server, free_port
 from tests.service.line import asked
@@ -262,7 +262,7 @@ def two_on_several(
                 client.slowest = 0.0
             server = (one, two)[k % 2]
             server.signal(signal.SIGSTOP)
-            time.sleep(STALL + 1.0)  # by then it is known to hang: its share is refused at once
+            time.sleep(MAX_COMMIT_SECONDS + 1.0)  # by then it is known to hang: its share is refused at once
             began = time.monotonic()
             time.sleep(chance.uniform(*length))
             gap = max(client.longest_gap(began, time.monotonic()) for client in fleet.clients)
@@ -273,7 +273,7 @@ def two_on_several(
             again, slowest = time.monotonic() - resumed, max(client.slowest for client in fleet.clients)
             say(f"hang {k + 1}: answers took at most {slowest:.1f} s, then the longest silence of a client was "
                 f"{gap:.1f} s; whole again after {again:.1f} s")  # fmt: skip
-            assert slowest < STALL + 3.0, f"hang {k + 1}: an answer took {slowest:.1f} s"
+            assert slowest < MAX_COMMIT_SECONDS + 3.0, f"hang {k + 1}: an answer took {slowest:.1f} s"
             assert gap < silence, f"hang {k + 1}: with one database at work a client heard nothing for {gap:.1f} s"
             assert again < READY, f"hang {k + 1}: whole again after {again:.1f} s"
             frozen, ready = fleet.freeze(k % 2, chance.uniform(0.3, 7.0))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from armwise.service.engine.learning.learner import PIECE as PIECE_OF_EVENTS
+from armwise.service.engine.learning.learner import MAX_PIECE_EVENTS
 from armwise.service.engine.rollout import add_version
 from armwise.service.journal.events import Creation
 from armwise.service.journal.pace import MAX_PAGE_ROWS, MAX_PIECE, MAX_SHARE, Pace
@@ -103,7 +103,7 @@ def test_learning_what_came_meanwhile_rests_although_somebody_waits(engines: Cal
     learner = engine.learner
     engine.wait_learnt()
     learner.stop()
-    for k in range(3 * PIECE_OF_EVENTS):
+    for k in range(3 * MAX_PIECE_EVENTS):
         engine.decide("shop", b'{"x": %d}' % k, [b'"a"', b'"b"'])
     rests: list[int] = []
     learner._journal, learner._waiters = engine.open_journal(), 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-from armwise.service.engine.learning.learner import AT_ONCE, Learner
+from armwise.service.engine.learning.learner import MAX_EVENTS_READ, Learner
 from armwise.service.journal.databases.database import BatchRows, Statement
 from armwise.service.journal.events import Event, Reward, Row
 from armwise.service.journal.intake import Intake
@@ -45,9 +45,9 @@ def reward_applied_twice() -> Iterator[None]:
 
     def following(self: Learner) -> list[Row]:
         if self._committed:
-            return [self._committed.popleft() for _ in range(min(len(self._committed), AT_ONCE))]
+            return [self._committed.popleft() for _ in range(min(len(self._committed), MAX_EVENTS_READ))]
         assert self._journal is not None
-        return self._journal.after(self.position, AT_ONCE)
+        return self._journal.after(self.position, MAX_EVENTS_READ)
 
     with mock.patch.object(Learner, "_next", following):
         yield

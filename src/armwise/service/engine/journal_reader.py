@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armwise.service.engine.writer import STALL, Writer
+from armwise.service.engine.writer import MAX_COMMIT_SECONDS, Writer
 from armwise.service.journal.errors import Unavailable
 from armwise.service.journal.journal import Journal
 from armwise.service.journal.system import SYSTEM, System
@@ -17,7 +17,7 @@ class JournalReader:
 
     def open(self, journal: Journal) -> None:
         """Read from this session of the journal, which nobody else uses."""
-        journal.connection.statement_timeout = STALL
+        journal.connection.statement_timeout = MAX_COMMIT_SECONDS
         self._journal = journal
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class JournalReader:
         return self._journal
 
     def __enter__(self) -> Journal:
-        if not (self._writer.moving and self._lock.acquire(timeout=STALL)):
+        if not (self._writer.moving and self._lock.acquire(timeout=MAX_COMMIT_SECONDS)):
             raise Unavailable("the journal does not answer now: try again")
         try:
             return self.journal

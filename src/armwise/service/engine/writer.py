@@ -20,7 +20,7 @@ log = logging.getLogger("armwise.service")
 Done = Callable[[Appended], None]
 Via = Callable[[Callable[[], None]], object]  # runs a function elsewhere, such as ``loop.call_soon_threadsafe``
 MAX_GROUPS = 512  # groups in one commit
-STALL = 5.0  # seconds that a commit may take before waiting requests are refused
+MAX_COMMIT_SECONDS = 5.0  # seconds that a commit may take before waiting requests are refused
 BUSY = 0.25  # seconds after a commit in which others are expected
 PROVED = 3.0  # seconds for which a write says that there can be another
 
@@ -57,7 +57,7 @@ class Writer:
         idle: Callable[[Journal], object] | None = None,
         pause: float = 0.2,
         backlog: int = 20_000,
-        stall: float = STALL,
+        stall: float = MAX_COMMIT_SECONDS,
         system: System = SYSTEM,
     ) -> None:
         self._make, self._now, self._idle, self.system = journal, now, idle, system

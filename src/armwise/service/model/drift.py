@@ -7,9 +7,9 @@ plus an allowance. While that holds, each
     R_t = (R_{t-1} + 1) (1 + lam (d_t - mean_{t-1} - allowance))
 
 is a Shiryaev-Roberts e-detector (Shin, Ramdas, Rinaldo 2024): its mean grows by at most 1 per decision, so that it
-takes ``RARELY`` decisions in the mean, or more, until a false alarm. Several lam are averaged, since nobody knows how
-large a change will be. Decisions are taken in the order they were made, whenever their rewards come: clicks come at
-once, their lack when the window closes.
+takes ``MIN_BETWEEN_FALSE_ALARMS`` decisions in the mean, or more, until a false alarm. Several lam are averaged, since
+nobody knows how large a change will be. Decisions are taken in the order they were made, whenever their rewards come:
+clicks come at once, their lack when the window closes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import math
 from armwise.core.saving import Saved
 
 BETS = (0.1, 0.25, 0.6)  # below 1 / (the largest of -(d - mean - allowance))
-RARELY = 20_000.0  # decisions until a false alarm, in the mean, at least
+MIN_BETWEEN_FALSE_ALARMS = 20_000.0  # decisions until a false alarm, in the mean, at least
 WARM_UP = 50  # decisions that only say what is usual
-ALLOWED = 0.05  # ranges of the rewards that are no drift worth an alarm
+MAX_USUAL_DRIFT = 0.05  # ranges of the rewards that are no drift worth an alarm
 KEEP = 0.02  # of what was learnt before an alarm
 MAX_ALARMS = 16  # that are remembered
 MAX_OPEN = 256  # decisions whose rewards are waited for; those made meanwhile are not watched
@@ -107,7 +107,7 @@ class DriftDetector(Saved):
     def evidence(self) -> float:
         """The distance to a drift alarm, from 0 (no sign of drift) to 1 (the alarm)."""
         total = sum(self.detectors) / len(BETS)
-        return min(math.log1p(total) / math.log1p(RARELY), 1.0)
+        return min(math.log1p(total) / math.log1p(MIN_BETWEEN_FALSE_ALARMS), 1.0)
 
     def add(self, expected: float | None, reward: float, low: float, high: float) -> bool:
         """Take in a reward in [low, high] and its expectation; True raises the alarm."""
@@ -121,11 +121,11 @@ class DriftDetector(Saved):
         if n >= WARM_UP:
             # That it expects too little, as of what it does not know yet, is no promise; the mean is not known exactly.
             usual = 0.0 if mean < 0.0 else 0.5 if mean > 0.5 else mean
-            surprise = d - usual - ALLOWED - 0.5 / math.sqrt(n)
+            surprise = d - usual - MAX_USUAL_DRIFT - 0.5 / math.sqrt(n)
             detectors = self.detectors
             for k, bet in enumerate(BETS):
                 detectors[k] = (detectors[k] + 1.0) * (1.0 + bet * surprise)
-            if sum(detectors) >= RARELY * len(BETS):
+            if sum(detectors) >= MIN_BETWEEN_FALSE_ALARMS * len(BETS):
                 self.n, self.mean, self.detectors = 0, 0.0, [0.0] * len(BETS)
                 return True
         self.n = n + 1

@@ -35,7 +35,7 @@ from armwise.service.model.versions import Challenger, fold_version, inherit
 
 log = logging.getLogger("armwise.service")
 
-AT_ONCE = 500  # outcomes that waited for their windows, whose decisions are read together
+MAX_OUTCOMES_READ = 500  # outcomes that waited for their windows, whose decisions are read together
 DECISION = "decision"  # the kind of most events
 ANEW = ("create", "import")  # the kinds of events with which a model begins anew
 MAX_RECENT = 3_000  # decisions kept in memory for their rewards
@@ -169,7 +169,7 @@ def _learn_waiting(leader: Model, journal: EventSource | None, recent: dict[int,
     """Learn, in versions that cannot correct what they learnt, the outcomes whose windows closed before ``now``."""
     for one in (leader, *(each for each in leader.versions.values() if not each.broken)):
         model = one.model if isinstance(one, Challenger) else one
-        while due := model.take_waiting(now, AT_ONCE):
+        while due := model.take_waiting(now, MAX_OUTCOMES_READ):
             missing = [seq for _, seq, _ in due if seq not in recent]
             read = journal.rows(missing) if missing and journal is not None else {}
             for _, seq, lesson in due:

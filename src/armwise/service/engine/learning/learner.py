@@ -28,9 +28,9 @@ log = logging.getLogger("armwise.service")
 Snapshots = list[tuple[str, int, bytes]]
 MAX_PENDING = 4_000  # events kept in memory for the learner: each with what was seen, some 4 kB
 YIELDED = 5.0  # seconds for which a lead that was given away is not taken again
-AT_ONCE = 500  # events that are read together
+MAX_EVENTS_READ = 500  # events that are read together
 TAIL_SYNC = 0.45  # seconds between syncs of the last acknowledged event's file: commits wait for the same disk
-PIECE = 32  # events that are folded in together: a quarter of a millisecond, and as much per version
+MAX_PIECE_EVENTS = 32  # events that are folded in together: a quarter of a millisecond, and as much per version
 
 
 class Learner:
@@ -269,12 +269,12 @@ class Learner:
         """
         assert self._journal is not None
         rows = self._next()
-        for start in range(0, len(rows), PIECE):
-            piece = rows[start : start + PIECE]
+        for start in range(0, len(rows), MAX_PIECE_EVENTS):
+            piece = rows[start : start + MAX_PIECE_EVENTS]
             fold(self.masters, piece, self._journal, self._recent, self.broken)
             self.position = piece[-1].seq
             drop_oldest(self._recent)
-            if not self._waiters or start + PIECE < len(rows):
+            if not self._waiters or start + MAX_PIECE_EVENTS < len(rows):
                 self._journal.pace.rest()
         return bool(rows)
 
@@ -282,16 +282,16 @@ class Learner:
         """The next events; only those that this process did not write are read from the journal."""
         assert self._journal is not None
         own: dict[int, Row] = {}
-        while self._committed and self._committed[0].seq <= self.position + AT_ONCE:
+        while self._committed and self._committed[0].seq <= self.position + MAX_EVENTS_READ:
             row = self._committed.popleft()
             if row.seq > self.position:
                 own[row.seq] = row
         if not own:
-            return self._journal.after(self.position, AT_ONCE)
+            return self._journal.after(self.position, MAX_EVENTS_READ)
         between = [seq for seq in range(self.position + 1, max(own) + 1) if seq not in own]
         others = self._journal.rows(between) if between else {}  # they are durable: what came after them is
         if len(others) < len(between):
-            return self._journal.after(self.position, AT_ONCE)
+            return self._journal.after(self.position, MAX_EVENTS_READ)
         found = own | others
         return [found[seq] for seq in sorted(found)]
 
