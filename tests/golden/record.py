@@ -242,8 +242,8 @@ def describe(engine: Engine) -> dict[str, Any]:
     with engine.reading as journal:
         ids = [(str(app), str(id)) for app, id in journal.connection.execute("SELECT app, id FROM decisions")]
     for app, id in sorted(ids):
-        it, _, status = engine.find(app, id)
-        rewards = [[row.event.value, row.event.late] for row in engine.rewards(app, id)]  # type: ignore[union-attr]
+        it, _, status, given = engine.find_with_rewards(app, id)
+        rewards = [[row.event.value, row.event.late] for row in given]  # type: ignore[union-attr]
         decisions[f"{app}/{id}"] = {
             "arm": it.arm, "probability": it.probability, "probabilities": [list(pair) for pair in it.probabilities],
             "rewards": rewards, "closed": status.closed, "active": status.active, "outcome": status.outcome,

@@ -13,7 +13,7 @@ import pytest
 from armwise.service.engine.application import Application
 from armwise.service.engine.engine import Engine
 from armwise.service.journal.databases.sqlite import SQLite
-from armwise.service.journal.events import Creation
+from armwise.service.journal.events import Creation, Settings
 from armwise.service.journal.journal import Journal
 from armwise.service.server.app import Service
 from armwise.service.server.config import Config, open_store
@@ -88,6 +88,17 @@ def server() -> Iterator[Server]:
     """A PostgreSQL for all tests of this process, each with a database of its own."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Engine]:
+    """An engine on each kind of database; several rewards of a decision are summed."""
+    storage = str(tmp_path) if request.param == "sqlite" else request.getfixturevalue("server").new_database()
+    application = Creation(features={"dim": 8}, settings=Settings(rule="sum"))
+    engine = Engine(open_store(storage), {"shop": application}, clock=clock, publish_every=0.0)
+    engine.start()
+    yield engine
+    engine.stop()
 
 
 @pytest.fixture

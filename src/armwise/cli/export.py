@@ -80,10 +80,11 @@ def _of_journal(args: argparse.Namespace) -> Any:
         try:
             journal = Journal(store.connect_reading(), store.lock, store.clock)
             opened.callback(journal.connection.close)
-            models, seq = restore(journal)
-            while rows := journal.after(seq):
-                fold(models, rows, journal, broken={})
-                seq = rows[-1].seq
+            with journal.consistent_reads():  # a service may erase decisions meanwhile
+                models, seq = restore(journal)
+                while rows := journal.after(seq):
+                    fold(models, rows, journal, broken={})
+                    seq = rows[-1].seq
         except store.errors as error:
             raise BadInput(f"the journal at {args.source} cannot be read: {error}") from None
     names = sorted(models)

@@ -152,18 +152,18 @@ class BaseEngine(ABC):
 
     def find(self, app: str, id: str, deleted: bool = False) -> tuple[Answer, Decision, Status]:
         """A decision as it was answered, and its status; with ``deleted`` even if its log was deleted."""
-        first = 0 if deleted else self.forgotten(app)
-        with self.reading as journal:
-            found = journal.statuses([(app, id)])
-            if not found or found[0].seq <= first:
-                raise Unknown(f"no decision has the id {id}", id)
-            row = journal.row(found[0].seq)
-            journal.wait_until_durable()
-        return answer(Written(row)), decided(row), found[0]
+        return self._find(app, id, deleted, rewards=False)[:3]
 
-    def rewards(self, app: str, id: str) -> list[Row]:
-        """Every reward that a decision was given, late ones too."""
-        with self.reading as journal:
-            given = journal.rewards([(app, id)]).get((app, id), [])
-            journal.wait_until_durable()
-            return given
+    def find_with_rewards(self, app: str, id: str) -> tuple[Answer, Decision, Status, list[Row]]:
+        """The same, and every reward that it was given, late ones too."""
+        return self._find(app, id, deleted=False, rewards=True)
+
+    def _find(self, app: str, id: str, deleted: bool, rewards: bool) -> tuple[Answer, Decision, Status, list[Row]]:
+        first = 0 if deleted else self.forgotten(app)
+        with self.reading as journal, journal.consistent_reads():
+            found = [status for status in journal.statuses([(app, id)]) if status.seq > first]
+            rows = [journal.row(status.seq) for status in found]
+            given = journal.rewards([(app, id)]).get((app, id), []) if found and rewards else []
+        if not found:
+            raise Unknown(f"no decision has the id {id}", id)
+        return answer(Written(rows[0])), decided(rows[0]), found[0], given

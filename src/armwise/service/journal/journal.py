@@ -385,6 +385,21 @@ class Journal:
 
     # ------------------------------------------------------------------ read
 
+    @contextlib.contextmanager
+    def consistent_reads(self) -> Iterator[None]:
+        """Let everything read within be of one moment; return when it is durable.
+
+        Otherwise an erasure or the retention may drop a decision between two reads of it.
+        """
+        try:
+            self.connection.begin_reading()
+            yield
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.wait_until_durable()
+
     def last(self) -> tuple[int, int, bytes]:
         """The number, time and chain of the last event, or of the base."""
         rows = self.connection.execute("SELECT seq, time, chain FROM events ORDER BY seq DESC LIMIT 1")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import operator
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 
 from armwise.service.journal.errors import Unknown
 from armwise.service.journal.events import Change, Creation, Row
@@ -61,6 +63,10 @@ class MemoryJournal(Intake):
 
     def wait_until_durable(self) -> None:
         """Do nothing: memory is never durable."""
+
+    def consistent_reads(self) -> AbstractContextManager[None]:
+        """Do nothing: nothing is appended between two reads of the one thread."""
+        return contextlib.nullcontext()
 
     def last(self) -> tuple[int, int, bytes]:
         """The number and time of the last event; there is no chain."""

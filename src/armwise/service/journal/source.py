@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from armwise.service.journal.events import Row
@@ -22,6 +23,10 @@ class EventSource(Protocol):
 
     def wait_until_durable(self) -> None:
         """Wait until every event read is durable."""
+        ...
+
+    def consistent_reads(self) -> AbstractContextManager[None]:
+        """Let everything read within be of one moment; return when it is durable."""
         ...
 
     def last(self) -> tuple[int, int, bytes]: ...

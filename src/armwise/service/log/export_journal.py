@@ -93,25 +93,30 @@ def entries(journal: EventSource, app: str, after: int = 0, now: int | None = No
     """
     if now is None:
         now = journal.last()[1]
-    for mine, statuses in _pages(journal, app, after):
-        rewards = journal.rewards([(app, row.id) for row in mine])
-        journal.wait_until_durable()
+    for mine, statuses, rewards in _pages(journal, app, after):
         for row in mine:
             journal.pace.rest()
             yield Entry(row, decided(row), statuses[row.id], outcomes(rewards.get((app, row.id), ())), now)
 
 
-def _pages(journal: EventSource, app: str, after: int) -> Iterator[tuple[list[Row], dict[str, Status]]]:
+def _pages(
+    journal: EventSource, app: str, after: int
+) -> Iterator[tuple[list[Row], dict[str, Status], dict[tuple[str, str], list[Row]]]]:
     limit = MAX_PAGE_ROWS
-    while rows := journal.after(after, limit):
+    while True:
+        with journal.consistent_reads():
+            rows = journal.after(after, limit)
+            mine = [row for row in rows if row.app == app and row.is_a(Decision)]
+            ids = [(app, row.id) for row in mine]
+            statuses = {status.id: status for status in journal.statuses(ids)}
+            rewards = journal.rewards(ids)
+        if not rows:
+            return
         after = rows[-1].seq
         size = sum(len(row.body) + sum(map(len, row.arms or ())) for row in rows)
         limit = max(1, min(MAX_PAGE_ROWS, MAX_PAGE_BYTES * len(rows) // max(size, 1)))
         journal.pace.rest()
-        mine = [row for row in rows if row.app == app and row.is_a(Decision)]
-        statuses = journal.statuses([(app, row.id) for row in mine])
-        journal.wait_until_durable()  # they are later than the rows, and what they say is to be durable too
-        yield mine, {status.id: status for status in statuses}
+        yield mine, statuses, rewards
 
 
 def outcomes(rewards: Iterable[Row]) -> list[Outcome]:

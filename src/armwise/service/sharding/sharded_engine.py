@@ -535,14 +535,9 @@ class ShardedEngine:
         """A decision as it was answered and journaled, and where it stands."""
         return self._found(self.members.homes(key_of(id)), lambda engine: engine.find(app, id, deleted))
 
-    def rewards(self, app: str, id: str) -> list[Row]:
-        """Every reward that a decision was given, late ones too."""
-
-        def look(engine: Engine) -> list[Row]:
-            engine.find(app, id, deleted=True)
-            return engine.rewards(app, id)
-
-        return self._found(self.members.homes(key_of(id)), look)
+    def find_with_rewards(self, app: str, id: str) -> tuple[Answer, Decision, Status, list[Row]]:
+        """The same, and every reward that it was given, late ones too."""
+        return self._found(self.members.homes(key_of(id)), lambda engine: engine.find_with_rewards(app, id))
 
     def _found(self, homes: Sequence[str], look: Callable[[Engine], T]) -> T:
         """The answer of the first database that knows it; Unknown only if none of them does."""

@@ -161,8 +161,8 @@ async def find(call: Call) -> Response:
 
 
 def _found(engine: ServedEngine, app: str, id: str) -> dict[str, Any]:
-    it, decision, status = engine.find(app, id)
-    came, row = outcomes(engine.rewards(app, id)), Row(status.seq, status.deadline - decision.window, app, "", id, b"")
+    it, decision, status, given = engine.find_with_rewards(app, id)
+    came, row = outcomes(given), Row(status.seq, status.deadline - decision.window, app, "", id, b"")
     entry = Entry(row, decision, status, came, engine.now())
     stands = {"status": entry.standing, "age": entry.record.age, "outcomes": [outcome.to_dict() for outcome in came]}
     return decision_json(it, decision, status) | stands
