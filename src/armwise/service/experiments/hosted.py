@@ -303,13 +303,12 @@ class HostedExperiment:
         """The decisions that have these ids, from the journals that may have them, and whether the units count."""
         found: dict[str, tuple[Decision, bool]] = {}
         for keeper, some in self._keepers(ids).items():
-            with keeper.reading as journal:
+            with keeper.reading as journal, journal.consistent_reads():
                 asked = [(app, id) for app in (self._uncounted, self.name) for id in some]
                 seqs: dict[str, tuple[int, bool]] = {}
                 for status in sorted(journal.statuses(asked), key=lambda status: status.app == self.name):
                     seqs[status.id] = status.seq, status.app == self.name  # the one that counts, if there are two
                 rows = journal.rows([seq for seq, _ in seqs.values()])
-                journal.connection.wait_until_durable()
             found.update({id: (decided(rows[seq]), counts) for id, (seq, counts) in seqs.items()})
         return found
 
@@ -411,16 +410,16 @@ class HostedExperiment:
                     there |= {(s.app, s.id) for s in journal.statuses([(write.app, write.id) for write in group])}
                     journal.connection.wait_until_durable()
         statuses: dict[int, Any] = {}
-        for group in groups.values():
+        for keepers, group in groups.items():
             known = [write for write in group if (write.app, write.id) in there]
             try:
-                written: list[Written] = self.engine.writer.write(known) if known else []
+                written = self._write_outcomes(known, whole=len(keepers) == 1)
             except Conflict as error:
                 said = str(error)
                 for unit in [unit for unit, _, write in read if write.id == error.id]:
                     said = said.replace(f"decision {error.id}", f"unit {unit!r}")
                 raise ValueError(said) from None
-            for write, each in zip(known, written, strict=True):
+            for write, each in written:
                 late = isinstance(event := each.row.event, Reward) and event.late
                 statuses[id(write)] = "repeated" if each.again or each.repeated else "late" if late else "taken"
         missing: Any = "not in the experiment"
@@ -429,6 +428,19 @@ class HostedExperiment:
         if called and statuses:
             self.change(f"outcomes are called {called}", lambda before: _name_goal(before, called))
         return [OutcomeReceipt(unit, called or name, statuses.get(id(write), missing)) for unit, name, write in read]
+
+    def _write_outcomes(self, writes: Sequence[Write], whole: bool) -> list[tuple[Write, Written]]:
+        """Write outcomes of units that were found; left out are those of a unit that was erased since.
+
+        ``whole``: all are written, or none."""
+        while writes:
+            try:
+                return list(zip(writes, self.engine.writer.write(writes), strict=True))
+            except Unknown as error:
+                if not (whole and error.id):
+                    raise
+                writes = [write for write in writes if write.id != error.id]
+        return []
 
     def check_outcome(self, metric: str, value: float) -> None:
         """ValueError unless the experiment has this metric, and it takes this value."""

@@ -136,7 +136,11 @@ class OutcomeReader:
 
     def _rows(self, part: int, engine: Engine, journal: Journal) -> Iterator[tuple[int, Row]]:
         seq = self._seqs.get(engine, 0)
-        while rows := journal.after(seq, MAX_PIECE):
+        while True:
+            with journal.consistent_reads():  # events, and arms that are stored apart
+                rows = journal.after(seq, MAX_PIECE)
+            if not rows:
+                return
             yield from ((part, row) for row in rows)
             seq = rows[-1].seq
 
@@ -206,13 +210,14 @@ class OutcomeReader:
 
     def _settle(self, journals: list[Journal], app: str, now: int) -> None:
         while some := self._windowed[app].closed(now, 2 * MAX_PIECE):
-            stand: dict[str, float] = {}
+            stand: dict[Place, float] = {}  # by the decision: an erased unit may have come again, with its id
             for part, journal in enumerate(journals):
                 asked = [(app, unit.id) for unit in some if unit.place[0] == part]
-                stand |= {status.id: status.outcome for status in (journal.statuses(asked) if asked else ())}
+                for status in journal.statuses(asked) if asked else ():
+                    stand[part, status.seq] = status.outcome
             self._windowed[app].drop(len(some))  # only now: a journal that cannot be read loses no unit
-            there = [unit for unit in some if unit.id in stand]  # others were erased
-            self._add(app, there, [self.definition.reward(self._metrics[app], stand[unit.id]) for unit in there])
+            there = [unit for unit in some if unit.place in stand]  # others were erased
+            self._add(app, there, [self.definition.reward(self._metrics[app], stand[unit.place]) for unit in there])
 
     def _add(self, app: str, units: list[_Unit], values: list[float]) -> None:
         if units:
