@@ -7,6 +7,7 @@ import pathlib
 import random
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,13 +21,34 @@ from armwise.service.journal.writes import Written
 from armwise.service.log.verify import verify
 from armwise.service.web.v1.decisions import DecisionAnswer
 from tests.service.powerloss import Disk, Files, Remembered, write
-from tests.service.torture import torture
+from tests.service.torture import TEST, Caller, torture
 
 
 def test_twenty_kills_under_load(tmp_path: pathlib.Path) -> None:
     result = torture(20, str(tmp_path / "data"), seed=7)
     assert result["decisions"] > 100  # it was put to the test
     assert result["rewards"] > 50 and result["units"] > 50
+
+
+def test_a_caller_makes_the_experiment_unless_it_is_there() -> None:
+    """While another caller makes it, the service answers 503: all that asked for it then was refused, and strange."""
+
+    class Answers:
+        def __init__(self, there: int) -> None:
+            self.there, self.asked = there, list[str]()
+
+        def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+            self.asked.append(f"{method} {path}")
+            if path != TEST:
+                raise ConnectionError("cut off")
+            return (self.there if method == "GET" else 200), b""
+
+    for there in (200, 404, 503):
+        line, caller = Answers(there), Caller("c", 0, 1)
+        with pytest.raises(ConnectionError):
+            caller._ask_until_cut_off(line)  # type: ignore[arg-type]
+        assert (f"PUT {TEST}" in line.asked) == (there != 200), there
+        assert caller.strange == []
 
 
 def short_run(folder: pathlib.Path, disk: Disk, synchronous: str) -> list[tuple[int, str, bytes | float]]:
