@@ -73,9 +73,23 @@ def _wait(process: Any, ready: Callable[[], bool], most: float = 60.0) -> None:
 def soak(seconds: float, storage: str, stalled: int = 200, say: Callable[[str], object] = len) -> dict[str, Any]:
     """Run it; what was done."""
     _warm_up()
-    port, stop, chance = free_port(), threading.Event(), random.Random(31)
+    port, stop = free_port(), threading.Event()
     process = _FORKING.Process(target=_serve, args=(storage, port), daemon=True)
     process.start()
+    try:
+        return _load(process, port, stop, seconds, storage, stalled, say)
+    finally:  # where it failed, too: its threads, which are cut off, load nobody any more
+        stop.set()
+        process.kill()
+        process.join()
+
+
+def _load(
+    process: Any, port: int, stop: threading.Event, seconds: float, storage: str, stalled: int,
+    say: Callable[[str], object],
+) -> dict[str, Any]:  # fmt: skip
+    """Load the service for so many seconds and set ``stop``; what was done."""
+    chance = random.Random(31)
     _wait_ready(process, port)
     filler = Caller("worn", port, 0)  # whose decisions may be there, or erased
     filler.unsure = {f"worn{k}" for k in range(FILLED)}
@@ -101,10 +115,10 @@ def soak(seconds: float, storage: str, stalled: int = 200, say: Callable[[str], 
         while not stop.is_set():
             with contextlib.suppress(OSError):
                 reader = socket.socket()
+                readers.append(reader)  # closed below, whatever fails: one that is not closed is a ResourceWarning
                 reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 reader.connect(("127.0.0.1", port))
                 reader.sendall(b"GET /v1/log HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-                readers.append(reader)
                 done["stalled"] += 1
             if len(readers) >= stalled:
                 readers.pop(0).close()
@@ -112,13 +126,16 @@ def soak(seconds: float, storage: str, stalled: int = 200, say: Callable[[str], 
         for reader in readers:
             reader.close()
 
-    def send(method: str, path: str, body: Any = None) -> None:
+    def send(method: str, path: str, body: Any = None, also: int = 503) -> int:
+        """Return the status, 0 without an answer; an error other than 503 and ``also`` is wrong."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120.0)
         with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
             connection.request(method, path, json.dumps(body) if body else None)
             answer = connection.getresponse()
-            if answer.status >= 400 and answer.status != 503:
+            if answer.status >= 400 and answer.status not in (503, also):
                 wrong.append(f"{method} {path}: {answer.status} {answer.read()[:200]!r}")
+            return answer.status
+        return 0
 
     def erase() -> None:
         while not stop.is_set():
@@ -129,8 +146,9 @@ def soak(seconds: float, storage: str, stalled: int = 200, say: Callable[[str], 
     def train() -> None:
         while not stop.is_set():
             name = f"try{done['versions']}"
-            send("POST", "/v1/versions", {"name": name})
-            send("DELETE", f"/v1/versions/{name}")
+            made = send("POST", "/v1/versions", {"name": name})
+            # A version that was refused with 503, or not answered, may not be there.
+            send("DELETE", f"/v1/versions/{name}", also=503 if made == 201 else 404)
             done["versions"] += 1
             stop.wait(0.5)
 
