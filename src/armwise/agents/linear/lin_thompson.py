@@ -21,7 +21,7 @@ from armwise.theory import bounds, hypotheses
 
 MONTE_CARLO = 1000  # posterior draws behind ``probabilities`` where choosing takes a single one
 PRACTICAL = 0.2  # v of ``v=None``, in deviations of the noise: see docs/choose.md
-EXTRA, BEYOND, MAX_SCALE = 0.5, 2.0, 1.0  # v^2 of arms with less data than the leading one: docs/choose.md
+EXTRA, BEYOND, MAX_SCALE = 1.0, 2.0, 1.0  # v^2 of arms with less data than the leading one: docs/choose.md
 NO_TIES = np.empty(
     0
 )  # what the kernels get for tie-breaking at first: ties are rare, and numbers for them are drawn then
