@@ -112,7 +112,8 @@ class LinThompson(LinearAgent, SamplingAgent):
     Shared parameters over per-arm features, or, with ``n_arms``, one model for each arm over a shared context, like
     LinUCB, whose ``dim``, ``lam``, ``discount``, ``window`` and ``prior_mean`` it has too. ``scale`` multiplies the
     posterior's deviation: larger explores more. ``v=None``, the practical default, is a fifth of the noise of the
-    rewards around the model, as it is learnt (see ``Noise``); otherwise ``v`` is a number, or a ``ThompsonScale``,
+    rewards around the model, as it is learnt (see ``Noise``), and up to all of it for an arm that is known less than
+    half as well as the leading one; otherwise ``v`` is a number, or a ``ThompsonScale``,
     which is what the bound needs: ``LinThompson.theoretical``. ``draws`` > 1 makes every choice know its probability
     (see ``SamplingAgent``).
 

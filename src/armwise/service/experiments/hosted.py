@@ -432,7 +432,8 @@ class HostedExperiment:
     def _write_outcomes(self, writes: Sequence[Write], whole: bool) -> list[tuple[Write, Written]]:
         """Write outcomes of units that were found; left out are those of a unit that was erased since.
 
-        ``whole``: all are written, or none."""
+        ``whole``: all are written, or none.
+        """
         while writes:
             try:
                 return list(zip(writes, self.engine.writer.write(writes), strict=True))

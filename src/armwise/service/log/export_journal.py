@@ -106,6 +106,7 @@ def _pages(
     while True:
         with journal.consistent_reads():
             rows = journal.after(after, limit)
+            journal.pace.rest()
             mine = [row for row in rows if row.app == app and row.is_a(Decision)]
             ids = [(app, row.id) for row in mine]
             statuses = {status.id: status for status in journal.statuses(ids)}
